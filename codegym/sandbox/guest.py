@@ -1,0 +1,374 @@
+"""What runs beside the program, inside the guest: loads it, calls it, and writes down what it answered.
+
+Nothing here is trusted once the program has started, for the program can reach all of it. So nothing here knows an
+expected value, except in the tester of a `Check`, which is another guest than the program.
+
+Answers go to a file in memory, one after the other, each behind a header. A file needs no reader at the other end: writing an
+answer wakes nobody, and what was answered before a crash is still there after it.
+
+Runs inside the guest: standard library only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import builtins
+import hashlib
+import io
+import linecache
+import marshal
+import os
+import struct
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, NoReturn
+
+from codegym.sandbox.plain import decode, encode, is_plain, pieces
+
+__all__ = ["ANSWERS", "HEADER", "LINK", "MODES", "shorten"]
+
+ANSWERS: Final = 3
+"""The descriptor that answers are written to."""
+LINK: Final = 4
+"""The descriptor of a socket to whoever calls the program: the host or a tester."""
+HEADER: Final = struct.Struct("<cIQ")
+"""Of an answer: what it is, the length of the payload, and CPU nanoseconds."""
+LENGTH: Final = struct.Struct("<I")
+
+READY, VALUE, DIGEST, RAISED, UNSENDABLE, CHANGED = b"R", b"V", b"D", b"E", b"U", b"C"
+LOAD_ERROR, INVALID = b"L", b"I"
+UNLIMITED: Final = 1 << 62
+MESSAGE_CHARS: Final = 2000
+
+clock = time.process_time_ns
+
+
+class Invalid(Exception):
+    """The code does not compile."""
+
+
+class CandidateError(Exception):
+    """In a tester: the program under test raised something that is not an ordinary built-in exception, or ended."""
+
+
+class TestArgumentError(Exception):
+    """In a tester: the test passes the program something that cannot cross the wall."""
+
+
+# Loading ----------------------------------------------------------------------------------------------------
+
+
+def new_module(name: str, filename: str, source: str) -> types.ModuleType:
+    """An empty module that tracebacks, pickle and inspect can find."""
+    module = types.ModuleType(name)
+    module.__file__ = filename
+    sys.modules[name] = module
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    return module
+
+
+def execute(source: str, module: types.ModuleType) -> None:
+    """Compile and run source in a module.
+
+    Raises:
+        Invalid: It does not compile.
+    """
+    try:
+        code = compile(source, str(module.__file__), "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, OverflowError, RecursionError) as error:
+        raise Invalid(f"{type(error).__name__}: {error}") from None
+    exec(code, module.__dict__)
+
+
+def entry(module: types.ModuleType, path: str) -> Callable[..., Any]:
+    """The callable that ``name`` or ``Class.method`` means; a method is called on a new instance each time."""
+    first, *rest = path.split(".")
+    if first not in vars(module):
+        raise NameError(f"the program defines no {first!r}")
+    found = vars(module)[first]
+    if not rest:
+        if not callable(found):
+            raise TypeError(f"{path!r} is not callable")
+        return found  # type: ignore[no-any-return]
+    for name in rest[:-1]:
+        found = getattr(found, name)
+    getattr(found, rest[-1])  # raises AttributeError now, not at each call
+    return lambda *args, **kwargs: getattr(found(), rest[-1])(*args, **kwargs)
+
+
+def load(source: str, path: str) -> Callable[..., Any]:
+    """Load a program and find its entry point; reports and ends the process when that fails."""
+    start = clock()
+    try:
+        module = new_module("solution", "/tmp/solution.py", source)
+        execute(source, module)
+        function = entry(module, path)
+    except Invalid as error:
+        write_answer(INVALID, encode(str(error)), clock() - start)
+        os._exit(0)
+    except BaseException as error:
+        write_answer(LOAD_ERROR, describe(error), clock() - start)
+        os._exit(0)
+    write_answer(READY, b"", clock() - start)
+    return function
+
+
+# Answers ----------------------------------------------------------------------------------------------------
+
+
+def write_answer(kind: bytes, payload: bytes, cpu_ns: int) -> None:
+    """Write one answer down."""
+    view = memoryview(HEADER.pack(kind, len(payload), cpu_ns) + payload)
+    while view:
+        view = view[os.write(ANSWERS, view) :]
+
+
+def describe(error: BaseException) -> bytes:
+    """An exception as plain data: the names of its classes, and its message."""
+    names = [kind.__name__ for kind in type(error).__mro__ if kind is not object]
+    try:
+        message = str(error)[:MESSAGE_CHARS]
+    except BaseException as another:
+        message = f"(its message raised {type(another).__name__})"
+    return encode([names, message])
+
+
+def call(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bytes, Any, int]:
+    """Call a function.
+
+    Returns:
+        What became of it: VALUE and the value, or RAISED and the exception's description; and CPU nanoseconds.
+    """
+    start = clock()
+    try:
+        value = function(*args, **kwargs)
+        if type(value) is types.CoroutineType:
+            value = asyncio.run(value)
+        return VALUE, value, clock() - start
+    except BaseException as error:
+        return RAISED, describe(error), clock() - start
+
+
+def written(kind: bytes, value: Any, inline_bytes: int) -> tuple[bytes, bytes]:
+    """The outcome of a call as an answer: kind and payload."""
+    if kind is RAISED:
+        return RAISED, value
+    try:
+        return shorten(pieces(value), inline_bytes)
+    except BaseException as error:  # an iterator may raise, a deep value may not fit
+        return UNSENDABLE, describe(error)
+
+
+def shorten(payload: Iterable[bytes], inline_bytes: int) -> tuple[bytes, bytes]:
+    """A payload as it is, or when it is too long its digest: BLAKE2b-128, and the length in 8 bytes."""
+    size, kept, state = 0, [], hashlib.blake2b(digest_size=16)
+    for piece in payload:
+        size += len(piece)
+        if size <= inline_bytes:
+            kept.append(piece)
+        else:
+            for earlier in kept:
+                state.update(earlier)
+            kept.clear()
+            state.update(piece)
+    if size <= inline_bytes:
+        return VALUE, b"".join(kept)
+    return DIGEST, state.digest() + struct.pack("<Q", size)
+
+
+# Modes ------------------------------------------------------------------------------------------------------
+
+
+def run_calls(request: dict[str, Any]) -> None:
+    """Call the entry point on each input."""
+    function = load(request["code"], request["entry_point"])
+    in_place, inline = request["argument_answers"], request["inline_bytes"]
+    for data in request["inputs"]:
+        args, kwargs = marshal.loads(data)
+        kind, value, spent = call(function, args, kwargs)
+        if in_place and kind is VALUE:
+            value = args[0]
+        write_answer(*written(kind, value, inline), spent)
+        del value  # it may be large
+
+
+def run_serve(request: dict[str, Any]) -> None:
+    """Call the entry point whenever somebody asks, until the link is closed."""
+    function = load(request["code"], request["entry_point"])
+    for data in frames(LINK):
+        args, kwargs = marshal.loads(data)
+        before = [encode(argument) for argument in args]
+        kind, value, spent = call(function, args, kwargs)
+        kind, payload = written(kind, value, UNLIMITED)
+        after = [encode(argument) for argument in args]
+        if after != before:
+            changed = encode(list(args))
+            send(LINK, HEADER.pack(CHANGED, len(changed), 0) + changed)
+        send(LINK, HEADER.pack(kind, len(payload), spent) + payload)
+
+
+def run_script(request: dict[str, Any]) -> NoReturn:
+    """Run the program as ``__main__``, and end as the interpreter would."""
+    source = request["code"]
+    with open("main.py", "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+        file.write(source)
+    filename = os.path.abspath("main.py")
+    sys.argv, sys.path = [filename], [os.getcwd(), *sys.path]
+    replace_stdin(request["stdin"])
+    start = clock()
+    status = 0
+    try:
+        execute(source, new_module("__main__", filename, source))
+    except Invalid as error:
+        write_answer(INVALID, encode(str(error)), clock() - start)
+        status = 1
+    except SystemExit as error:
+        status = exit_status(error.code)
+    except BaseException as error:
+        traceback.print_exc()
+        write_answer(RAISED, describe(error), clock() - start)
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def replace_stdin(data: bytes) -> None:
+    """Make standard input a file that holds `data`, at the level of descriptors."""
+    with tempfile.TemporaryFile(dir=".") as file:
+        file.write(data)
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="surrogateescape")
+
+
+def exit_status(code: object) -> int:
+    """The status that ``sys.exit(code)`` gives; a message goes to standard error."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def run_tests(request: dict[str, Any]) -> None:
+    """Run test code against the program behind the link."""
+    ask = Proxy()
+    name = request["entry_point"]
+    for number, source in enumerate(request["tests"]):
+        start = clock()
+        try:
+            module = new_module("tests", f"/tmp/test_{number}.py", source)
+            execute(request["preamble"], module)
+            vars(module)[name.rpartition(".")[2]] = ask
+            execute(source, module)
+            check = vars(module).get("check")
+            if check is not None:
+                check(ask)
+        except BaseException as error:
+            write_answer(RAISED, describe(error), clock() - start)
+        else:
+            write_answer(VALUE, encode(None), clock() - start)
+
+
+class Proxy:
+    """Stands for the entry point in a tester: sends arguments across, and brings back plain data."""
+
+    def __init__(self) -> None:
+        self.replies = replies(LINK)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not (is_plain(args) and is_plain(kwargs)):
+            raise TestArgumentError("a test may pass only plain data to the program")
+        data = marshal.dumps((args, kwargs), 2)
+        send(LINK, LENGTH.pack(len(data)) + data)
+        for kind, payload in self.replies:
+            if kind == CHANGED:
+                write_back(args, decode(payload))
+            elif kind == RAISED or kind == UNSENDABLE:
+                raise as_exception(decode(payload))
+            else:
+                return decode(payload)
+        raise CandidateError("the program ended")
+
+
+def write_back(args: tuple[Any, ...], changed: Any) -> None:
+    """Bring to mutable arguments what the program did to its copies."""
+    for mine, theirs in zip(args, changed, strict=True):
+        if type(mine) is list and type(theirs) is list:
+            mine[:] = theirs
+        elif type(mine) in (dict, set) and type(theirs) is type(mine):
+            mine.clear()
+            mine.update(theirs)
+
+
+def as_exception(description: Any) -> Exception:
+    """The exception to raise in a tester for one that the program raised.
+
+    Only built-in exceptions that end a test are passed on as themselves. StopIteration is not among them: it would end
+    a ``for`` loop of the test as if all had been well.
+    """
+    names, message = description
+    kind = getattr(builtins, str(names[0]), None)
+    benign = isinstance(kind, type) and issubclass(kind, Exception)
+    if benign and not issubclass(kind, (StopIteration, StopAsyncIteration, UnicodeError, Warning, BaseExceptionGroup)):
+        return kind(message)  # type: ignore[no-any-return]
+    return CandidateError(f"{names[0]}: {message}")
+
+
+# Sockets ----------------------------------------------------------------------------------------------------
+
+
+def send(descriptor: int, data: bytes) -> None:
+    """Write all of it."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def read_exactly(descriptor: int, count: int) -> bytes | None:
+    """Read that many bytes; None when the other end closes."""
+    parts: list[bytes] = []
+    while count:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def frames(descriptor: int) -> Iterator[bytes]:
+    """The payloads that come behind plain length prefixes."""
+    while (prefix := read_exactly(descriptor, LENGTH.size)) is not None:
+        data = read_exactly(descriptor, *LENGTH.unpack(prefix))
+        if data is None:
+            return
+        yield data
+
+
+def replies(descriptor: int) -> Iterator[tuple[bytes, bytes]]:
+    """Kind and payload of each answer that comes from a program."""
+    while (header := read_exactly(descriptor, HEADER.size)) is not None:
+        kind, length, _ = HEADER.unpack(header)
+        payload = read_exactly(descriptor, length)
+        if payload is None:
+            return
+        yield kind, payload
+
+
+MODES: Final[dict[str, Callable[[dict[str, Any]], None]]] = {
+    "calls": run_calls,
+    "serve": run_serve,
+    "script": run_script,
+    "tests": run_tests,
+}

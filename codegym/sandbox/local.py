@@ -1,0 +1,212 @@
+"""The default sandbox on Linux: warm workers behind namespaces, a read-only root and a system-call filter."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import importlib.metadata
+import os
+import re
+import sys
+import sysconfig
+import tempfile
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
+from codegym.sandbox import pool
+from codegym.sandbox.base import Isolation
+from codegym.sandbox.seccomp import filter_programs
+
+__all__ = ["LocalSandbox", "SubprocessSandbox"]
+
+SYSTEM = ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
+SHARED = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+
+
+class LocalSandbox(pool.WorkerSandbox):
+    """Runs programs in forks of warm interpreters, each in namespaces of its own.
+
+    Works as root and as an ordinary user. A guest sees the interpreter, its standard library, the packages named here, and a
+    scratch folder; no network, no other process, nothing of the host. Where the kernel or a container denies a layer, the sandbox says so in
+    `isolation` and with a warning, or refuses to start.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        packages: Sequence[str] = ("numpy",),
+        preload: Sequence[str] = ("numpy",),
+        scratch_mb: int = 64,
+        require_isolation: Literal["strong"] | None = None,
+    ) -> None:
+        """Start nothing yet.
+
+        Args:
+            workers: Requests that run at one time. None: one for each CPU that this process may use.
+            packages: Installed distributions that programs may import, with what these require.
+            preload: Modules that programs find imported already, besides much of the standard library; those that are not
+                there are passed over.
+            scratch_mb: MiB of files that a program may write.
+            require_isolation: ``"strong"`` refuses to start with anything less.
+
+        Raises:
+            ConfigError: A package is not installed, or a number makes no sense.
+        """
+        super().__init__(workers)
+        if scratch_mb < 1:
+            raise ConfigError(f"scratch_mb must be at least 1, got {scratch_mb}")
+        if require_isolation not in (None, "strong"):
+            raise ConfigError(f"require_isolation is 'strong' or None, got {require_isolation!r}")
+        self.packages = tuple(packages)
+        self.preload = tuple(preload)
+        self.scratch_mb = scratch_mb
+        self.require_isolation = require_isolation
+        self._package_paths = package_paths(self.packages)
+
+    def spawn(self, stderr: Any) -> pool.Spawned:
+        """Start a worker that builds its wall before it serves."""
+        if sys.platform != "linux":
+            raise SandboxUnavailableError(
+                f"the sandbox 'local' needs Linux, this is {sys.platform}; use 'subprocess'"
+            )
+        mountpoint = mountpoint_folder()
+        config = {
+            "enclose": {
+                "mountpoint": mountpoint,
+                "binds": [*interpreter_paths(), *SHARED],
+                "masks": site_folders(),
+                "packages": self._package_paths,
+                "scratch_mb": self.scratch_mb,
+            },
+            "sys_path": ["/packages"],
+            "preload": [*pool.PRELOAD, *self.preload],
+            "seccomp": filter_programs(),
+            "scratch": mountpoint,
+        }
+        return pool.spawn_python([base_executable()], config, stderr)
+
+    def check(self, isolation: Isolation, reason: str) -> None:
+        """Refuse, or warn of, less than strong isolation."""
+        if isolation.strong:
+            return
+        text = (
+            f"the sandbox 'local' has no strong isolation here; missing: {', '.join(isolation.missing)}"
+            + (f" ({reason})" if reason else "")
+        )
+        if self.require_isolation == "strong":
+            raise IsolationError(text)
+        warnings.warn(text, RuntimeWarning, stacklevel=4)
+
+
+class SubprocessSandbox(pool.WorkerSandbox):
+    """The fallback where there are no namespaces: the same workers with resource limits, and no wall around them.
+
+    Programs can read what the user can read, and use the network. For trusted programs, and for trying things out.
+    """
+
+    def __init__(self, workers: int | None = None, *, preload: Sequence[str] = ()) -> None:
+        """Start nothing yet.
+
+        Args:
+            workers: Requests that run at one time. None: one for each CPU that this process may use.
+            preload: Modules that programs find imported already, besides much of the standard library.
+        """
+        super().__init__(workers)
+        self.preload = tuple(preload)
+        self._folder = tempfile.TemporaryDirectory(prefix="codegym-", ignore_cleanup_errors=True)
+
+    def spawn(self, stderr: Any) -> pool.Spawned:
+        """Start a worker as it is."""
+        scratch = tempfile.mkdtemp(dir=self._folder.name)
+        os.chmod(self._folder.name, 0o711)
+        os.chmod(scratch, 0o711)
+        config = {
+            "enclose": None,
+            "sys_path": [path for path in sys.path if path.endswith("-packages")],
+            "preload": [*pool.PRELOAD, *self.preload],
+            "seccomp": (b"", b""),
+            "scratch": scratch,
+        }
+        return pool.spawn_python([base_executable()], config, stderr)
+
+    def close(self) -> None:
+        """End all workers and remove their folders."""
+        super().close()
+        self._folder.cleanup()
+
+
+@functools.cache
+def mountpoint_folder() -> str:
+    """An empty folder that workers mount their root on, each in its own namespace; one for all, never written to."""
+    folder = os.path.join(tempfile.gettempdir(), f"codegym-root-{os.getuid()}")
+    os.makedirs(folder, mode=0o755, exist_ok=True)
+    return folder
+
+
+def base_executable() -> str:
+    """The interpreter itself, not a virtual environment's link to it."""
+    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
+
+
+@functools.cache
+def interpreter_paths() -> tuple[str, ...]:
+    """The files that an interpreter and its extension modules are made of."""
+    stdlib = sysconfig.get_path("stdlib", vars={"base": sys.base_prefix, "installed_base": sys.base_prefix})
+    platform = sysconfig.get_path("platstdlib", vars={"platbase": sys.base_exec_prefix})
+    libraries = glob.glob(f"{glob.escape(sys.base_prefix)}/lib/lib*.so*")
+    return tuple(dict.fromkeys([*SYSTEM, base_executable(), *libraries, stdlib, platform]))
+
+
+def site_folders() -> list[str]:
+    """Where installed packages lie, inside of what `interpreter_paths` shows."""
+    folders = {os.path.join(path, "site-packages") for path in interpreter_paths()}
+    folders |= set(glob.glob("/usr/lib/python3*/dist-packages"))
+    return sorted(folder for folder in folders if os.path.isdir(folder))
+
+
+def package_paths(names: Iterable[str]) -> list[str]:
+    """The top-level files and folders of distributions, and of what they require.
+
+    Raises:
+        ConfigError: One is not installed.
+    """
+    paths: dict[str, None] = {}
+    waiting, seen = list(names), set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            raise ConfigError(f"packages: no distribution {name!r} is installed in this environment") from None
+        for file in distribution.files or ():
+            top = file.parts[0]
+            if not top.startswith("..") and not top.endswith((".dist-info", ".egg-info", ".pth", "__pycache__")):
+                paths[str(distribution.locate_file(top))] = None
+        waiting += required(distribution)
+    return [path for path in paths if os.path.exists(path)]
+
+
+def required(distribution: importlib.metadata.Distribution) -> list[str]:
+    """The installed distributions that one needs, without its extras."""
+    names = []
+    for line in distribution.requires or ():
+        requirement, _, marker = line.partition(";")
+        name = re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0]
+        if "extra" not in marker and installed(name):
+            names.append(name)
+    return names
+
+
+def installed(name: str) -> bool:
+    """Whether a distribution is installed."""
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
