@@ -78,7 +78,8 @@ class Comparison:
     sequences, within ``atol + rtol * |expected|``; numbers of numpy count as numbers), ``unordered`` (sequences as
     multisets, at the top level). Rules for text: ``text`` (to the letter), ``lines`` (each line stripped, trailing blank lines
     dropped, as many lines), ``tokens`` (split at white space, and the tokens that are numbers within the tolerance).
-    ``judge``: the function named in `judge` decides.
+    ``judge``: the function named in `judge` decides. Whatever the rule, an answer that is the expected one to the last
+    bit passes.
     """
 
     rule: Literal["exact", "float", "unordered", "text", "lines", "tokens", "judge"]

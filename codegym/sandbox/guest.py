@@ -41,8 +41,12 @@ HEADER: Final = struct.Struct("<cIQ")
 """Of an answer: what it is, the length of the payload, and CPU nanoseconds."""
 LENGTH: Final = struct.Struct("<I")
 
-READY, VALUE, DIGEST, RAISED, UNSENDABLE, CHANGED = b"R", b"V", b"D", b"E", b"U", b"C"
+READY, BUSY, VALUE, DIGEST, RAISED, UNSENDABLE, CHANGED = b"R", b"B", b"V", b"D", b"E", b"U", b"C"
 LOAD_ERROR, INVALID = b"L", b"I"
+HASTY_BYTES: Final = 4096
+"""Where no more than this is wanted of an answer in full, the rest of it is written hastily."""
+BUSY_PIECES: Final = 64
+"""After so many pieces of one long answer the guest shows that it is alive: the time to write is not the program's."""
 UNLIMITED: Final = 1 << 62
 MESSAGE_CHARS: Final = 2000
 
@@ -160,7 +164,7 @@ def written(kind: bytes, value: Any, inline_bytes: int) -> tuple[bytes, bytes]:
     if kind is RAISED:
         return RAISED, value
     try:
-        return shorten(pieces(value), inline_bytes)
+        return shorten(pieces(value, hasty=inline_bytes <= HASTY_BYTES), inline_bytes)
     except BaseException as error:  # an iterator may raise, a deep value may not fit
         return UNSENDABLE, describe(error)
 
@@ -168,7 +172,9 @@ def written(kind: bytes, value: Any, inline_bytes: int) -> tuple[bytes, bytes]:
 def shorten(payload: Iterable[bytes], inline_bytes: int) -> tuple[bytes, bytes]:
     """A payload as it is, or when it is too long its digest: BLAKE2b-128, and the length in 8 bytes."""
     size, kept, state = 0, [], hashlib.blake2b(digest_size=16)
-    for piece in payload:
+    for number, piece in enumerate(payload, start=1):
+        if number % BUSY_PIECES == 0:
+            write_answer(BUSY, b"", 0)
         size += len(piece)
         if size <= inline_bytes:
             kept.append(piece)

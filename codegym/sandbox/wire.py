@@ -24,7 +24,7 @@ from codegym.sandbox.base import (
     Request,
     Script,
 )
-from codegym.sandbox.guest import CHANGED, HEADER, INVALID, LENGTH, LOAD_ERROR, RAISED, READY, UNSENDABLE, VALUE
+from codegym.sandbox.guest import BUSY, CHANGED, HEADER, INVALID, LENGTH, LOAD_ERROR, RAISED, READY, UNSENDABLE, VALUE
 from codegym.sandbox.guest import DIGEST as DIGEST_KIND
 from codegym.sandbox.plain import DecodeError, decode
 from codegym.sandbox.worker import ANSWERS, DONE, FRAME, HELLO, LINK, RUN, SEND, STOP, receive_exactly
@@ -239,7 +239,7 @@ class Run:
         if kind in (INVALID, LOAD_ERROR) and not self.loaded and not isinstance(self.request, Check):
             self._not_loaded(kind, payload)
             return False
-        if kind == READY and not self.loaded:
+        if kind == BUSY or (kind == READY and not self.loaded):
             self.loaded = True
             return True
         expected = len(self.request.inputs if isinstance(self.request, CallBatch) else self.request.tests)

@@ -1,0 +1,33 @@
+"""What an answer is worth.
+
+A reward is a function, or an instance of a module-level class, that returns a number, or None where it does
+not apply. Its arguments are filled by name, so it names those that it needs:
+
+=============  ====================================================================================
+`task`         the `codegym.Task`
+`completion`   what the policy wrote, a text
+`program`      the `codegym.Program` found in it, or None
+`outcome`      the `codegym.Outcome` of running that program on the task's tests
+=============  ====================================================================================
+
+Rewards are pure and fast: they look at evidence, and run nothing. One that is not registered by a plugin
+may carry the attributes ``name``, ``weight`` and ``range``.
+"""
+
+from __future__ import annotations
+
+from codegym.rewards.components import Format, Length, all_passed, fraction_passed, parses
+from codegym.rewards.composition import ARGUMENTS, Reward, resolve_rewards
+from codegym.rewards.scorer import Scorer
+
+__all__ = [
+    "ARGUMENTS",
+    "Format",
+    "Length",
+    "Reward",
+    "Scorer",
+    "all_passed",
+    "fraction_passed",
+    "parses",
+    "resolve_rewards",
+]

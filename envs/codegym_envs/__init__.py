@@ -1,0 +1,17 @@
+"""The environments that come with codegym, registered through the same hook as a stranger's."""
+
+from __future__ import annotations
+
+from codegym.hookspecs import Register, hookimpl
+
+__all__: list[str] = []
+
+
+@hookimpl
+def codegym_register_envs(register: Register) -> None:
+    """Add the environments; nothing of them is imported."""
+    register(
+        "codegym/Solver-v0",
+        "codegym_envs.solver.env:SolverEnv",
+        vector_entry_point="codegym_envs.solver.env:SolverVectorEnv",
+    )

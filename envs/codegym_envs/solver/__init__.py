@@ -1,0 +1,1 @@
+"""Writing code: see `codegym_envs.solver.env`."""
