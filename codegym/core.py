@@ -74,19 +74,20 @@ class Raises:
 class Comparison:
     """When an answer counts as the expected one.
 
-    Rules for values: ``exact`` (Python's ``==`` between plain data), ``float`` (like exact, and floats, alone or in
-    sequences, within ``atol + rtol * |expected|``; numbers of numpy count as numbers), ``unordered`` (sequences as
-    multisets, at the top level). Rules for text: ``text`` (to the letter), ``lines`` (each line stripped, trailing blank lines
-    dropped, as many lines), ``tokens`` (split at white space, and the tokens that are numbers within the tolerance).
-    ``judge``: the function named in `judge` decides. Whatever the rule, an answer that is the expected one to the last
-    bit passes.
+    Rules for values: ``exact`` (Python's ``==`` between plain data), ``float`` (like exact, and floats, alone
+    or in sequences, within ``atol + rtol * |expected|``; numbers of numpy count as numbers), ``unordered``
+    (sequences as multisets, at the top level). Rules for text: ``text`` (to the letter), ``lines`` (each line
+    stripped, trailing blank lines dropped, as many lines), ``tokens`` (split at white space, and the tokens
+    that are numbers within the tolerance). ``judge``: the function named in `judge` decides. Whatever the
+    rule, an answer that is the expected one to the last bit passes.
     """
 
     rule: Literal["exact", "float", "unordered", "text", "lines", "tokens", "judge"]
     rtol: float = 0.0
     atol: float = 0.0
     judge: str | None = None
-    """``"module:attr"`` of a ``judge(test, answer, expected) -> bool``. Runs on the host: only for trusted data."""
+    """``"module:attr"`` of a ``judge(test, answer, expected) -> bool``. Runs on the host: only for trusted
+    data."""
 
     def __post_init__(self) -> None:
         """Check the combination."""
@@ -98,7 +99,9 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """What a program may use. CPU time counts first; wall time is only a deadline for what sleeps or blocks."""
+    """What a program may use. CPU time counts first; wall time is only a deadline for what sleeps or
+    blocks.
+    """
 
     cpu_s: float = 5.0
     """CPU seconds, per test."""
@@ -132,9 +135,10 @@ class TestCase:
     """One check of a program, in one of three styles; build it with `call`, `stdio` or `code`.
 
     Attributes:
-        style: ``call`` (the entry point is called with `args`, and its answer compared with `expected`), ``stdio`` (the program is
-            run as a script on `stdin`, and what it prints compared with `expected`), or ``code`` (`source` is test code: assert
-            statements, or a function ``check(candidate)``).
+        style: ``call`` (the entry point is called with `args`, and its answer compared with `expected`),
+            ``stdio`` (the program is run as a script on `stdin`, and what it prints compared with
+            `expected`), or ``code`` (`source` is test code: assert statements, or a function
+            ``check(candidate)``).
     """
 
     __test__ = False  # for pytest: not a test class
@@ -147,12 +151,13 @@ class TestCase:
     stdin: str = ""
     """Style stdio: the whole of standard input."""
     source: str = ""
-    """Style code: the test code. A function ``check`` in it is called with the entry point; otherwise its statements run
-    with the entry point under its own name."""
+    """Style code: the test code. A function ``check`` in it is called with the entry point; otherwise its
+    statements run with the entry point under its own name."""
     expected: Any = REFERENCE
     """Styles call and stdio: plain data, the text, a `Raises`, or `REFERENCE`."""
     answer: Literal["return", "argument"] = "return"
-    """Style call: whether the answer is what the call returns, or its first argument after the call (in-place tasks)."""
+    """Style call: whether the answer is what the call returns, or its first argument after the call (in-place
+    tasks)."""
     compare: Comparison | None = None
     """None: the task's."""
     tier: str | None = None
@@ -185,7 +190,8 @@ class Task:
         prompt: What the policy is told.
         entry_point: The function to write: ``name``, or ``Class.method``. None where programs speak stdio.
         starter_code: Code that the answer continues or starts from; part of the prompt where it is not empty.
-        preamble: Code that test code (style ``code``) may use besides the entry point, such as helpers from the prompt.
+        preamble: Code that test code (style ``code``) may use besides the entry point, such as helpers from
+            the prompt.
         public_tests: Tests that the policy may see.
         hidden_tests: Tests that it may not.
         reference_solutions: Right programs; the first one defines expected values that are `REFERENCE`.
@@ -216,7 +222,9 @@ class Task:
             if test.style == "call" and self.entry_point is None:
                 raise ConfigError(f"task {self.id!r} has call tests but no entry point")
             if test.style != "code" and test.expected is REFERENCE and not self.reference_solutions:
-                raise ConfigError(f"task {self.id!r} has a test without expected value and no reference solution")
+                raise ConfigError(
+                    f"task {self.id!r} has a test without expected value and no reference solution"
+                )
 
     @property
     def tests(self) -> tuple[TestCase, ...]:
@@ -250,13 +258,14 @@ class TestResult:
     cpu_s: float = 0.0
     """CPU seconds, as the program's side measured them."""
     message: str = ""
-    """Why it did not pass, for people and for feedback: never contains the expected value of a hidden test."""
+    """Why it did not pass, for people and for feedback: never contains the expected value of a hidden
+    test."""
     tier: str | None = None
 
 
 Wall = Literal["split", "shared", "none"]
-"""Between the program and the expected values: ``split`` (other processes hold them), ``shared`` (tests ran beside
-the program), ``none`` (nothing ran)."""
+"""Between the program and the expected values: ``split`` (other processes hold them), ``shared`` (tests ran
+beside the program), ``none`` (nothing ran)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -336,7 +345,8 @@ class Score:
     """What an outcome is worth.
 
     Attributes:
-        value: The weighted sum of the components. None: no reward, leave the sample out (infrastructure trouble).
+        value: The weighted sum of the components. None: no reward, leave the sample out (infrastructure
+            trouble).
         components: Each reward's own value before its weight; None where it did not apply.
         outcome: What was judged.
     """

@@ -1,8 +1,8 @@
 """Every extension point, in the order of a run.
 
 A plugin is a module (or any object) named by an entry point in the group ``codegym``. It implements any of
-these hooks with `codegym.hookimpl`. The register hooks are called once, when a name is first looked up; the others
-only for plugins that the run names.
+these hooks with `codegym.hookimpl`. The register hooks are called once, when a name is first looked up; the
+others only for plugins that the run names.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def codegym_register_tasks(register: Register) -> None:
     """Add datasets: ``register("humaneval", "module:load")``.
 
     Args:
-        register: Adds one dataset. The target is called with the keyword arguments ``source`` (a path, a hub id or None) and
-            ``split`` and returns an iterable of tasks.
+        register: Adds one dataset. The target is called with the keyword arguments ``source`` (a path, a hub
+            id or None) and ``split`` and returns an iterable of tasks.
     """
 
 
@@ -80,8 +80,9 @@ def codegym_register_rewards(register: Register) -> None:
     """Add rewards: ``register("all_passed", "module:all_passed", weight=1.0, range=(0.0, 1.0))``.
 
     Args:
-        register: Adds one reward. The target is a function or a module-level class whose arguments are filled by name (see
-            `codegym.rewards`); ``weight`` and ``range`` declare its default weight and its bounds.
+        register: Adds one reward. The target is a function or a module-level class whose arguments are filled
+            by name (see `codegym.rewards`); ``weight`` and ``range`` declare its default weight and its
+            bounds.
     """
 
 
@@ -169,7 +170,7 @@ def codegym_episode_finished(task: Task, outcome: Outcome, reward: float | None)
 
 
 @hookspec
-def codegym_provenance() -> dict[str, str]:
+def codegym_provenance() -> dict[str, str] | None:
     """Name what a run's results depend on, for its record: versions, digests of data.
 
     Returns:

@@ -1,8 +1,8 @@
 """Discovery of plugins, and the names that they register.
 
 A plugin is an entry point in the group ``codegym``. What comes with codegym is registered through the same
-hooks. Plugins are imported on the first look-up of a name that codegym itself does not have; one that is broken breaks only itself,
-and its error is part of every "not found" message.
+hooks. Plugins are imported on the first look-up of a name that codegym itself does not have; one that is
+broken breaks only itself, and its error is part of every "not found" message.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ EXACT = Comparison(rule="exact")
 def as_calls(source: str, entry_point: str) -> list[TestCase] | None:
     """The calls that a piece of test code amounts to.
 
-    Understood are ``assert f(…) == value`` (either way round) and ``assert f(…) is None`` (or True, or False), where all arguments and
-    the value are literals, and nothing else stands in the code.
+    Understood are ``assert f(…) == value`` (either way round) and ``assert f(…) is None`` (or True, or
+    False), where all arguments and the value are literals, and nothing else stands in the code.
 
     Args:
         source: Test code.
@@ -38,7 +38,9 @@ def _as_call(statement: ast.stmt, entry_point: str) -> TestCase | None:
     match statement:
         case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
             return _call(left, right, entry_point) or _call(right, left, entry_point)
-        case ast.Assert(test=ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=value) as right])):
+        case ast.Assert(
+            test=ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=value) as right])
+        ):
             return _call(left, right, entry_point) if value is None or type(value) is bool else None
     return None
 
@@ -48,7 +50,9 @@ def _call(call: ast.expr, value: ast.expr, entry_point: str) -> TestCase | None:
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords) if name == entry_point:
             try:
                 positional = tuple(ast.literal_eval(argument) for argument in args)
-                named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords if keyword.arg}
+                named = {
+                    str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords if keyword.arg
+                }
                 expected: Any = ast.literal_eval(value)
             except (ValueError, TypeError, RecursionError, MemoryError):
                 return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import time
 from collections import OrderedDict, deque
@@ -38,7 +39,8 @@ class Grader:
 
         Args:
             sandbox: Where programs run. Stays the caller's to close.
-            stop_early: Stop at the first test that does not pass; the others are reported as skipped. For binary rewards.
+            stop_early: Stop at the first test that does not pass; the others are reported as skipped. For
+                binary rewards.
         """
         self.sandbox = sandbox
         self.stop_early = stop_early
@@ -82,7 +84,9 @@ class Grader:
             isolation=tuple(sorted(self.sandbox.isolation.layers)),
         )
 
-    def submit(self, program: Program, task: Task, tests: Sequence[TestCase] | None = None) -> Future[Outcome]:
+    def submit(
+        self, program: Program, task: Task, tests: Sequence[TestCase] | None = None
+    ) -> Future[Outcome]:
         """Like `grade`, in the background; as many at a time as the sandbox has workers."""
         with self._lock:
             if self._threads is None:
@@ -239,17 +243,17 @@ class _Grading:
         while pending and not self.over and deaths < MAX_DEATHS:
             current = pending
             execution = self._execute(
-                batch(self.plan, self.program, current), lambda i, answer: self._judge(current[i], answer)
+                batch(self.plan, self.program, current), functools.partial(self._judge, current)
             )
-            if execution.ending in judging.NOT_LOADED:
-                self._note_all(current, judging.of_ending(execution))
-                break
             pending = current[len(execution.answers) :]
-            if not pending or self.over:
-                break
             if execution.ending in (Ending.CPU, Ending.WALL) and not retried:
                 retried = True  # once more, in a process of its own, before it counts
                 continue
+            if not execution.loaded or execution.ending == Ending.PROTOCOL:
+                self._note_all(current, judging.of_ending(execution))
+                break
+            if not pending or self.over:
+                break
             deaths += 1
             self._note(pending.pop(0), judging.of_ending(execution))
         self._resolve([unit for unit in units if self._verdict(unit) == judging.UNRESOLVED])
@@ -262,7 +266,8 @@ class _Grading:
         for unit in units:
             self.verdicts[id(unit)] = verdict
 
-    def _judge(self, unit: Unit, answer: Answer) -> bool:
+    def _judge(self, units: Sequence[Unit], index: int, answer: Answer) -> bool:
+        unit = units[index]
         if unit.case.style == "code":
             return self._note(unit, judging.of_test_code(answer))
         return self._note(unit, judging.of_call(unit, answer))
@@ -280,11 +285,11 @@ class _Grading:
 
     def _resolve_group(self, units: Sequence[Unit]) -> None:
         self._note_all(units, judging.Verdict(Status.ERROR, 0.0, "did not answer a second time"))
-        _Reference(self.sandbox, self.plan, None).fetch([unit for unit in units if not unit.expected.has_value])
-        inline = max(judging.longest(unit) for unit in units)
-        self._execute(
-            batch(self.plan, self.program, units, inline), lambda i, answer: self._judge(units[i], answer)
+        _Reference(self.sandbox, self.plan, None).fetch(
+            [unit for unit in units if not unit.expected.has_value]
         )
+        inline = max(judging.longest(unit) for unit in units)
+        self._execute(batch(self.plan, self.program, units, inline), functools.partial(self._judge, units))
 
     def _run_script(self, unit: Unit) -> None:
         deaths = sum(verdict.status == Status.TIMEOUT for verdict in self.verdicts.values())
@@ -366,4 +371,6 @@ class _Reference:
             unit.cpu_s = max(least, self.time_factor * cpu_s)
 
     def _fault(self, unit: Unit, message: str) -> DataError:
-        return DataError(f"task {self.plan.task.id!r}: the reference solution fails test {unit.test}: {message}")
+        return DataError(
+            f"task {self.plan.task.id!r}: the reference solution fails test {unit.test}: {message}"
+        )

@@ -14,11 +14,10 @@ from codegym.sandbox.plain import DecodeError, decode
 from codegym.sandbox.wire import ProtocolError, read_exception
 
 __all__ = [
-    "NOT_LOADED",
     "SKIPPED",
+    "TOO_LONG",
     "UNRESOLVED",
     "Verdict",
-    "TOO_LONG",
     "excerpt",
     "longest",
     "of_call",
@@ -30,9 +29,6 @@ __all__ = [
 
 UNRESOLVED: Final = None
 """In place of a status: digests differ, and only the values can tell."""
-NOT_LOADED: Final = frozenset({Ending.INVALID, Ending.LOAD_ERROR})
-"""Endings that hold for all that was asked."""
-
 STATUS_OF_ENDING: Final = {
     Ending.INVALID: Status.INVALID,
     Ending.CPU: Status.TIMEOUT,
@@ -55,7 +51,9 @@ class Verdict:
     message: str = ""
 
 
-TOO_LONG: Final = Verdict(Status.WRONG, 0.0, "differs from what is expected, and is too long to compare by value")
+TOO_LONG: Final = Verdict(
+    Status.WRONG, 0.0, "differs from what is expected, and is too long to compare by value"
+)
 SKIPPED: Final = Verdict(Status.SKIPPED, 0.0, "not run")
 
 

@@ -1,6 +1,7 @@
 """What has to be run to grade a task, worked out once for all programs.
 
-A test is one or more units: calls, which are batched into one process; scripts; and pieces of test code, which run in a tester.
+A test is one or more units: calls, which are batched into one process; scripts; and pieces of test code,
+which run in a tester.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class Expected:
         value: Plain data, a text, or `Raises`. Absent while only the digest is known.
         has_value: Whether `value` is there.
         length: Bytes of the encoded value.
-        payload: The encoded value, or its digest when that is longer than `INLINE_BYTES`: equal bytes are equal values.
+        payload: The encoded value, or its digest when that is longer than `INLINE_BYTES`: equal bytes are
+            equal values.
     """
 
     known: bool = False

@@ -1,8 +1,8 @@
 """The contract of a sandbox.
 
-A sandbox runs what a policy wrote and says what happened. It judges nothing, and never sees an expected value. Requests
-are plain data, so that they can travel to another process, container or machine; every backend runs the same worker program
-(`codegym.sandbox.worker`) and differs only in the wall around it.
+A sandbox runs what a policy wrote and says what happened. It judges nothing, and never sees an expected
+value. Requests are plain data, so that they can travel to another process, container or machine; every
+backend runs the same worker program (`codegym.sandbox.worker`) and differs only in the wall around it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ class Script:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:
-    """Run test code in one process against a program in another; the tester sees only a proxy of its entry point."""
+    """Run test code in one process against a program in another; the tester sees only a proxy of its entry
+    point.
+    """
 
     code: str
     entry_point: str
@@ -81,7 +83,8 @@ class AnswerKind(enum.StrEnum):
     VALUE = "value"
     """Answered; `Answer.payload` is the encoded value."""
     DIGEST = "digest"
-    """Answered, with a longer value than asked for; the payload is its BLAKE2b-128 and then its length in 8 bytes."""
+    """Answered, with a longer value than asked for; the payload is its BLAKE2b-128 and then its length in 8
+    bytes."""
     RAISED = "raised"
     """Raised an exception; the payload is the encoded ``[class names, message]``, base classes last."""
     UNSENDABLE = "unsendable"
@@ -128,6 +131,8 @@ class Execution:
 
     ending: Ending
     answers: Sequence[Answer] = ()
+    loaded: bool = False
+    """Whether the program was loaded, so that its entry point could be called. Not known of a `Script`."""
     message: str = ""
     """Why it ended, in one line."""
     exit_code: int | None = None
@@ -148,11 +153,23 @@ class Isolation:
     """What stands between a guest and the machine: only what the kernel was seen to grant."""
 
     layers: frozenset[str]
-    """Among: user, pid, mount, net, ipc, uts (namespaces), root (a read-only file tree of the interpreter and its
-    libraries only), scratch (a private folder of bounded size), seccomp, no_new_privs, no_capabilities, rlimits."""
+    """Among: user, pid, mount, net, ipc, uts (namespaces), root (a read-only file tree of the interpreter and
+    its libraries only), scratch (a private folder of bounded size), seccomp, no_new_privs, no_capabilities,
+    rlimits."""
 
     STRONG = frozenset(
-        {"pid", "mount", "net", "ipc", "root", "scratch", "seccomp", "no_new_privs", "no_capabilities", "rlimits"}
+        {
+            "pid",
+            "mount",
+            "net",
+            "ipc",
+            "root",
+            "scratch",
+            "seccomp",
+            "no_new_privs",
+            "no_capabilities",
+            "rlimits",
+        }
     )
 
     @property
@@ -244,7 +261,9 @@ class Sandbox(abc.ABC):
 
     @abc.abstractmethod
     def submit(self, request: Request, on_answer: OnAnswer | None = None) -> Future[Execution]:
-        """Queue a request and return at once; otherwise like `execute`. `on_answer` is called in another thread."""
+        """Queue a request and return at once; otherwise like `execute`. `on_answer` is called in another
+        thread.
+        """
 
     @abc.abstractmethod
     def session(self, code: str, entry_point: str, limits: Limits | None = None) -> Session:

@@ -1,10 +1,10 @@
 """What runs beside the program, inside the guest: loads it, calls it, and writes down what it answered.
 
-Nothing here is trusted once the program has started, for the program can reach all of it. So nothing here knows an
-expected value, except in the tester of a `Check`, which is another guest than the program.
+Nothing here is trusted once the program has started, for the program can reach all of it. So nothing here
+knows an expected value, except in the tester of a `Check`, which is another guest than the program.
 
-Answers go to a file in memory, one after the other, each behind a header. A file needs no reader at the other end: writing an
-answer wakes nobody, and what was answered before a crash is still there after it.
+Answers go to a file in memory, one after the other, each behind a header. A file needs no reader at the other
+end: writing an answer wakes nobody, and what was answered before a crash is still there after it.
 
 Runs inside the guest: standard library only.
 """
@@ -15,7 +15,6 @@ import asyncio
 import atexit
 import builtins
 import hashlib
-import io
 import linecache
 import marshal
 import os
@@ -46,11 +45,16 @@ LOAD_ERROR, INVALID = b"L", b"I"
 HASTY_BYTES: Final = 4096
 """Where no more than this is wanted of an answer in full, the rest of it is written hastily."""
 BUSY_PIECES: Final = 64
-"""After so many pieces of one long answer the guest shows that it is alive: the time to write is not the program's."""
+"""After so many pieces of one long answer the guest shows that it is alive: the time to write is not the
+program's."""
 UNLIMITED: Final = 1 << 62
 MESSAGE_CHARS: Final = 2000
 
 clock = time.process_time_ns
+
+
+NOT_PASSED_ON: Final = (StopIteration, StopAsyncIteration, UnicodeError, BaseExceptionGroup)
+"""Exceptions that steer loops, or cannot be built from a message."""
 
 
 class Invalid(Exception):
@@ -58,7 +62,9 @@ class Invalid(Exception):
 
 
 class CandidateError(Exception):
-    """In a tester: the program under test raised something that is not an ordinary built-in exception, or ended."""
+    """In a tester: the program under test raised something that is not an ordinary built-in exception, or
+    ended.
+    """
 
 
 class TestArgumentError(Exception):
@@ -91,7 +97,9 @@ def execute(source: str, module: types.ModuleType) -> None:
 
 
 def entry(module: types.ModuleType, path: str) -> Callable[..., Any]:
-    """The callable that ``name`` or ``Class.method`` means; a method is called on a new instance each time."""
+    """The callable that ``name`` or ``Class.method`` means; a method is called on a new instance each
+    time.
+    """
     first, *rest = path.split(".")
     if first not in vars(module):
         raise NameError(f"the program defines no {first!r}")
@@ -147,7 +155,8 @@ def call(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bytes, A
     """Call a function.
 
     Returns:
-        What became of it: VALUE and the value, or RAISED and the exception's description; and CPU nanoseconds.
+        What became of it: VALUE and the value, or RAISED and the exception's description; and CPU
+        nanoseconds.
     """
     start = clock()
     try:
@@ -253,7 +262,7 @@ def replace_stdin(data: bytes) -> None:
         file.write(data)
         file.seek(0)
         os.dup2(file.fileno(), 0)
-    sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), encoding="utf-8", errors="surrogateescape")
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
 
 
 def exit_status(code: object) -> int:
@@ -300,7 +309,7 @@ class Proxy:
         for kind, payload in self.replies:
             if kind == CHANGED:
                 write_back(args, decode(payload))
-            elif kind == RAISED or kind == UNSENDABLE:
+            elif kind in (RAISED, UNSENDABLE):
                 raise as_exception(decode(payload))
             else:
                 return decode(payload)
@@ -320,14 +329,13 @@ def write_back(args: tuple[Any, ...], changed: Any) -> None:
 def as_exception(description: Any) -> Exception:
     """The exception to raise in a tester for one that the program raised.
 
-    Only built-in exceptions that end a test are passed on as themselves. StopIteration is not among them: it would end
-    a ``for`` loop of the test as if all had been well.
+    Only built-in exceptions that end a test are passed on as themselves. StopIteration is not among them: it
+    would end a ``for`` loop of the test as if all had been well.
     """
     names, message = description
     kind = getattr(builtins, str(names[0]), None)
-    benign = isinstance(kind, type) and issubclass(kind, Exception)
-    if benign and not issubclass(kind, (StopIteration, StopAsyncIteration, UnicodeError, Warning, BaseExceptionGroup)):
-        return kind(message)  # type: ignore[no-any-return]
+    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, NOT_PASSED_ON):
+        return kind(message)
     return CandidateError(f"{names[0]}: {message}")
 
 

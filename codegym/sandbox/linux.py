@@ -1,8 +1,8 @@
 """The wall around a worker, on Linux: namespaces, a read-only root, dropped privileges, system-call filter.
 
-`enclose` is called once, in the worker, before it serves; `confine` in every guest, before it runs a program. Mount and
-network namespaces cost milliseconds, so a worker makes them once; process namespaces cost next to nothing, so that
-every guest gets its own and dies with everything that it started.
+`enclose` is called once, in the worker, before it serves; `confine` in every guest, before it runs a program.
+Mount and network namespaces cost milliseconds, so a worker makes them once; process namespaces cost next to
+nothing, so that every guest gets its own and dies with everything that it started.
 
 Runs inside the guest too: standard library only.
 """
@@ -72,13 +72,13 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: int, options: str | None = None) -> None:
-    """mount(2)."""
+    """Mount a file system, or move or change a mount."""
     raw = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
     checked(libc.mount(raw[0], raw[1], raw[2], flags, raw[3]), f"mount {target}")
 
 
 def prctl(option: int, argument: int = 0) -> int:
-    """prctl(2)."""
+    """Ask the kernel to change, or tell, a property of this process."""
     return checked(libc.prctl(option, argument, 0, 0, 0), "prctl")
 
 
@@ -98,8 +98,8 @@ class ProcessNamespaces:
     Attributes:
         proc: A descriptor of ``/proc``, which is not to be seen any more.
 
-    The kernel lets a process choose a new namespace for its children only while the present choice is its own: so
-    the choice is taken back after each fork.
+    The kernel lets a process choose a new namespace for its children only while the present choice is its
+    own: so the choice is taken back after each fork.
     """
 
     def __init__(self, proc: int) -> None:
@@ -108,7 +108,9 @@ class ProcessNamespaces:
         self.own = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
 
     def fork(self) -> int:
-        """Like `os.fork`; the child is process 1 of its namespace, whose end is the end of all processes in it."""
+        """Like `os.fork`; the child is process 1 of its namespace, whose end is the end of all processes in
+        it.
+        """
         unshare(CLONE_NEWPID)
         pid = os.fork()
         if pid:
@@ -117,15 +119,16 @@ class ProcessNamespaces:
 
 
 def enclose(config: Mapping[str, Any]) -> tuple[set[str], ProcessNamespaces | None, str]:
-    """Build the wall around this process. Returns in a child; the calling process stays behind as its guardian.
+    """Build the wall around this process. Returns in a child; the calling process stays behind as its
+    guardian.
 
     Args:
-        config: ``mountpoint`` (an empty folder), ``binds`` (paths to show, read-only), ``masks`` (folders to show empty),
-            ``packages`` (paths to show below /packages), ``scratch_mb``.
+        config: ``mountpoint`` (an empty folder), ``binds`` (paths to show, read-only), ``masks`` (folders to
+            show empty), ``packages`` (paths to show below /packages), ``scratch_mb``.
 
     Returns:
-        The layers that the kernel granted, the means to fork guests into process namespaces, and why a layer is missing.
-        Without namespaces (a container may forbid them): no layers, None and the kernel's reason.
+        The layers that the kernel granted, the means to fork guests into process namespaces, and why a layer
+        is missing. Without namespaces (a container may forbid them): no layers, None and the kernel's reason.
     """
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     before = namespace_ids(proc)
@@ -198,7 +201,9 @@ def map_ids(proc: int, uid: int, gid: int) -> None:
 
 
 def enter_user_namespace(proc: int, uid: int, gid: int, *, become: bool) -> None:
-    """Give up all rights over the namespaces made so far, by entering a user namespace that does not own them."""
+    """Give up all rights over the namespaces made so far, by entering a user namespace that does not own
+    them.
+    """
     if become:
         os.setgroups([])
         os.setresgid(gid, gid, gid)

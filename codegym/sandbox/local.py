@@ -28,9 +28,9 @@ SHARED = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
 class LocalSandbox(pool.WorkerSandbox):
     """Runs programs in forks of warm interpreters, each in namespaces of its own.
 
-    Works as root and as an ordinary user. A guest sees the interpreter, its standard library, the packages named here, and a
-    scratch folder; no network, no other process, nothing of the host. Where the kernel or a container denies a layer, the sandbox says so in
-    `isolation` and with a warning, or refuses to start.
+    Works as root and as an ordinary user. A guest sees the interpreter, its standard library, the packages
+    named here, and a scratch folder; no network, no other process, nothing of the host. Where the kernel or a
+    container denies a layer, the sandbox says so in `isolation` and with a warning, or refuses to start.
     """
 
     def __init__(
@@ -47,8 +47,8 @@ class LocalSandbox(pool.WorkerSandbox):
         Args:
             workers: Requests that run at one time. None: one for each CPU that this process may use.
             packages: Installed distributions that programs may import, with what these require.
-            preload: Modules that programs find imported already, besides much of the standard library; those that are not
-                there are passed over.
+            preload: Modules that programs find imported already, besides much of the standard library; those
+                that are not there are passed over.
             scratch_mb: MiB of files that a program may write.
             require_isolation: ``"strong"`` refuses to start with anything less.
 
@@ -102,9 +102,11 @@ class LocalSandbox(pool.WorkerSandbox):
 
 
 class SubprocessSandbox(pool.WorkerSandbox):
-    """The fallback where there are no namespaces: the same workers with resource limits, and no wall around them.
+    """The fallback where there are no namespaces: the same workers with resource limits, and no wall around
+    them.
 
-    Programs can read what the user can read, and use the network. For trusted programs, and for trying things out.
+    Programs can read what the user can read, and use the network. For trusted programs, and for trying things
+    out.
     """
 
     def __init__(self, workers: int | None = None, *, preload: Sequence[str] = ()) -> None:
@@ -140,7 +142,9 @@ class SubprocessSandbox(pool.WorkerSandbox):
 
 @functools.cache
 def mountpoint_folder() -> str:
-    """An empty folder that workers mount their root on, each in its own namespace; one for all, never written to."""
+    """An empty folder that workers mount their root on, each in its own namespace; one for all, never written
+    to.
+    """
     folder = os.path.join(tempfile.gettempdir(), f"codegym-root-{os.getuid()}")
     os.makedirs(folder, mode=0o755, exist_ok=True)
     return folder
@@ -183,10 +187,14 @@ def package_paths(names: Iterable[str]) -> list[str]:
         try:
             distribution = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            raise ConfigError(f"packages: no distribution {name!r} is installed in this environment") from None
+            raise ConfigError(
+                f"packages: no distribution {name!r} is installed in this environment"
+            ) from None
         for file in distribution.files or ():
             top = file.parts[0]
-            if not top.startswith("..") and not top.endswith((".dist-info", ".egg-info", ".pth", "__pycache__")):
+            if not top.startswith("..") and not top.endswith(
+                (".dist-info", ".egg-info", ".pth", "__pycache__")
+            ):
                 paths[str(distribution.locate_file(top))] = None
         waiting += required(distribution)
     return [path for path in paths if os.path.exists(path)]

@@ -1,9 +1,9 @@
 """Plain data across the wall.
 
-The guest encodes what a program answered; the host compares bytes, and where they differ decodes them. The wire format is version 2 of
-CPython's marshal, restricted to plain data: it is written at the speed of C, it is the same for all Python 3 versions, and equal bytes
-mean equal values. Reading it is another matter: `marshal.loads` trusts its input, so what a guest sent is
-read only by `decode`, a strict reader of our own.
+The guest encodes what a program answered; the host compares bytes, and where they differ decodes them. The
+wire format is version 2 of CPython's marshal, restricted to plain data: it is written at the speed of C, it
+is the same for all Python 3 versions, and equal bytes mean equal values. Reading it is another matter:
+`marshal.loads` trusts its input, so what a guest sent is read only by `decode`, a strict reader of our own.
 
 Runs inside the guest too: standard library only.
 """
@@ -90,10 +90,11 @@ def _inside(value: Any) -> list[object]:
     return [*value, *value.values()] if type(value) is dict else list(value)
 
 
-def encode(value: object) -> bytes:
+def encode(value: Any) -> bytes:
     """Write a value as plain data.
 
-    Subclasses of built-in types are written as what they hold, scalars of numpy as numbers, everything else as an `Opaque`.
+    Subclasses of built-in types are written as what they hold, scalars of numpy as numbers, everything else
+    as an `Opaque`.
 
     Raises:
         ValueError: It is nested deeper than the format allows, or has no end.
@@ -106,8 +107,8 @@ def pieces(value: object, *, hasty: bool = False) -> Iterator[bytes]:
 
     Args:
         value: The value.
-        hasty: Look at the types of the first piece only. A buffer further on, such as an array of numpy, is then written as its
-            bytes: good enough to be told from what was expected, at half the time.
+        hasty: Look at the types of the first piece only. A buffer further on, such as an array of numpy, is
+            then written as its bytes: good enough to be told from what was expected, at half the time.
 
     Raises:
         ValueError: As `encode`.
@@ -130,7 +131,7 @@ def _encode_hastily(value: Any) -> bytes:
         return encode(value)
 
 
-def simplify(value: object, depth: int = MAX_DEPTH) -> object:
+def simplify(value: Any, depth: int = MAX_DEPTH) -> Any:
     """The nearest plain data to a value.
 
     Raises:
@@ -163,7 +164,7 @@ def _rebuild(base: type, value: Any, depth: int) -> object:
         return "".join(str.__iter__(value))
     if base is bytes:
         return bytes(bytes.__iter__(value))
-    return base.__pos__(value)  # type: ignore[attr-defined]
+    return base.__pos__(value)  # type: ignore
 
 
 def _content(value: Any) -> object:
@@ -205,7 +206,7 @@ def decode(data: bytes) -> Any:
     return value
 
 
-_CONSTANTS: dict[int, None | bool | EllipsisType] = {
+_CONSTANTS: dict[int, bool | EllipsisType | None] = {
     ord("N"): None,
     ord("T"): True,
     ord("F"): False,
@@ -251,7 +252,9 @@ class _Reader:
         return self.container(code, depth + 1)
 
     def long(self) -> int:
-        """An integer of more than 32 bits: little-endian digits in base 2**15, with the sign in their count."""
+        """An integer of more than 32 bits: little-endian digits in base 2**15, with the sign in their
+        count.
+        """
         count = self.number("<i")
         digits = struct.unpack(f"<{abs(count)}H", self.take(2 * abs(count)))
         bits = "".join(format(digit & 0x7FFF, "015b") for digit in reversed(digits)) or "0"

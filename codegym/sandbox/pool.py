@@ -1,7 +1,7 @@
 """Workers on the host's side: one process and one connection each, and a pool that keeps all of them busy.
 
-Every backend whose workers speak the protocol of `codegym.sandbox.worker` over a stream is a subclass of `WorkerSandbox`: it says how
-a worker is started.
+Every backend whose workers speak the protocol of `codegym.sandbox.worker` over a stream is a subclass of
+`WorkerSandbox`: it says how a worker is started.
 """
 
 from __future__ import annotations
@@ -51,10 +51,45 @@ GRACE_S: Final = 15.0
 MODULES: Final = ("plain", "guest", "linux", "worker")
 """What runs inside, in the order of import."""
 PRELOAD: Final = (
-    "abc array asyncio base64 bisect calendar cmath collections copy dataclasses datetime decimal enum fractions "
-    "functools hashlib heapq inspect io itertools json math numbers operator pickle queue random re statistics string textwrap "
-    "threading time timeit traceback types typing unittest"
-).split()
+    "abc",
+    "array",
+    "asyncio",
+    "base64",
+    "bisect",
+    "calendar",
+    "cmath",
+    "collections",
+    "copy",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "enum",
+    "fractions",
+    "functools",
+    "hashlib",
+    "heapq",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "math",
+    "numbers",
+    "operator",
+    "pickle",
+    "queue",
+    "random",
+    "re",
+    "statistics",
+    "string",
+    "textwrap",
+    "threading",
+    "time",
+    "timeit",
+    "traceback",
+    "types",
+    "typing",
+    "unittest",
+)
 """Modules that programs find imported already."""
 
 BOOT: Final = """
@@ -134,7 +169,7 @@ def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> 
     try:
         process = subprocess.Popen(
             arguments,
-            stdin=theirs,
+            stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             env=environment,
@@ -164,7 +199,9 @@ class Worker:
         self.process, self.connection = spawned.process, spawned.connection
         try:
             self.connection.settimeout(START_S)
-            self.connection.sendall(worker_sources() + wire.frame(b"c", marshal.dumps(dict(spawned.config), 2)))
+            self.connection.sendall(
+                worker_sources() + wire.frame(b"c", marshal.dumps(dict(spawned.config), 2))
+            )
             kind, payload = self.receive()
         except (OSError, EOFError) as error:
             raise self.died(error) from error
@@ -254,7 +291,9 @@ class WorkerSandbox(Sandbox):
         """Look at what the first worker got; raise to refuse it."""
 
     def start(self) -> Self:
-        """Start the first worker, and with it find out what the wall is made of; the others start when needed."""
+        """Start the first worker, and with it find out what the wall is made of; the others start when
+        needed.
+        """
         if self._pid != os.getpid():  # we are a copy that a fork made: the workers belong to the parent
             WorkerSandbox.__init__(self, self.workers)
         with self._lock:

@@ -9,33 +9,43 @@ from typing import Any, Final
 
 __all__ = ["ALLOWED", "filter_programs"]
 
-ALLOWED: Final = frozenset(
-    """
-    read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek close close_range dup dup2 dup3
-    fcntl ioctl pipe pipe2 poll ppoll select pselect6 epoll_create epoll_create1 epoll_ctl epoll_wait epoll_pwait
-    epoll_pwait2 eventfd eventfd2 splice tee copy_file_range sendfile
-    open openat openat2 creat access faccessat faccessat2 stat fstat lstat newfstatat statx statfs fstatfs getdents
-    getdents64 getcwd chdir fchdir mkdir mkdirat rmdir unlink unlinkat rename renameat renameat2 link linkat symlink
-    symlinkat readlink readlinkat chmod fchmod fchmodat truncate ftruncate fallocate fsync fdatasync utime utimes utimensat
-    futimesat umask flock fadvise64 memfd_create
-    brk mmap munmap mremap mprotect madvise msync mlock munlock membarrier
-    fork vfork clone execve execveat exit exit_group wait4 waitid kill tkill tgkill pidfd_open pidfd_send_signal
-    getpid gettid getppid getpgid getpgrp setpgid getsid setsid getuid geteuid getgid getegid getresuid getresgid getgroups
-    rt_sigaction rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigpending rt_sigtimedwait rt_sigqueueinfo sigaltstack
-    signalfd signalfd4 pause alarm setitimer getitimer timer_create timer_settime timer_gettime timer_delete timer_getoverrun
-    timerfd_create timerfd_settime timerfd_gettime nanosleep clock_nanosleep clock_gettime clock_getres gettimeofday time times
-    futex futex_waitv set_robust_list get_robust_list set_tid_address rseq arch_prctl sched_yield sched_getaffinity sched_setaffinity
-    sched_getparam sched_getscheduler sched_get_priority_max sched_get_priority_min getpriority
-    getrlimit setrlimit prlimit64 getrusage sysinfo uname getrandom restart_syscall capget getcpu prctl
-    socketpair sendto recvfrom sendmsg recvmsg shutdown getsockopt setsockopt getsockname getpeername accept accept4 listen bind
-    connect
-    """.split()
-)
-"""By name; those that an architecture lacks are left out there. Not among them: mount, namespaces, ptrace and other ways into
-processes, io_uring, bpf, userfaultfd, perf, keyrings, System V IPC, modules, clocks that can be set."""
+# fmt: off
+ALLOWED: Final = frozenset({
+    "read", "write", "readv", "writev", "pread64", "pwrite64", "preadv", "pwritev", "preadv2", "pwritev2",
+    "lseek", "close", "close_range", "dup", "dup2", "dup3", "fcntl", "ioctl", "pipe", "pipe2", "poll",
+    "ppoll", "select", "pselect6", "epoll_create", "epoll_create1", "epoll_ctl", "epoll_wait",
+    "epoll_pwait", "epoll_pwait2", "eventfd", "eventfd2", "splice", "tee", "copy_file_range", "sendfile",
+    "open", "openat", "openat2", "creat", "access", "faccessat", "faccessat2", "stat", "fstat", "lstat",
+    "newfstatat", "statx", "statfs", "fstatfs", "getdents", "getdents64", "getcwd", "chdir", "fchdir",
+    "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat", "rename", "renameat", "renameat2", "link", "linkat",
+    "symlink", "symlinkat", "readlink", "readlinkat", "chmod", "fchmod", "fchmodat", "truncate",
+    "ftruncate", "fallocate", "fsync", "fdatasync", "utime", "utimes", "utimensat", "futimesat", "umask",
+    "flock", "fadvise64", "memfd_create", "brk", "mmap", "munmap", "mremap", "mprotect", "madvise", "msync",
+    "mlock", "munlock", "membarrier", "fork", "vfork", "clone", "execve", "execveat", "exit", "exit_group",
+    "wait4", "waitid", "kill", "tkill", "tgkill", "pidfd_open", "pidfd_send_signal", "getpid", "gettid",
+    "getppid", "getpgid", "getpgrp", "setpgid", "getsid", "setsid", "getuid", "geteuid", "getgid",
+    "getegid", "getresuid", "getresgid", "getgroups", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn",
+    "rt_sigsuspend", "rt_sigpending", "rt_sigtimedwait", "rt_sigqueueinfo", "sigaltstack", "signalfd",
+    "signalfd4", "pause", "alarm", "setitimer", "getitimer", "timer_create", "timer_settime",
+    "timer_gettime", "timer_delete", "timer_getoverrun", "timerfd_create", "timerfd_settime",
+    "timerfd_gettime", "nanosleep", "clock_nanosleep", "clock_gettime", "clock_getres", "gettimeofday",
+    "time", "times", "futex", "futex_waitv", "set_robust_list", "get_robust_list", "set_tid_address",
+    "rseq", "arch_prctl", "sched_yield", "sched_getaffinity", "sched_setaffinity", "sched_getparam",
+    "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min", "getpriority", "getrlimit",
+    "setrlimit", "prlimit64", "getrusage", "sysinfo", "uname", "getrandom", "restart_syscall", "capget",
+    "getcpu", "prctl", "socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockopt",
+    "setsockopt", "getsockname", "getpeername", "accept", "accept4", "listen", "bind", "connect",
+})
+# fmt: on
+"""By name; those that an architecture lacks are left out there. Not among them: mount, namespaces, ptrace and
+other ways into processes, io_uring, bpf, userfaultfd, perf, keyrings, System V IPC, modules, clocks that can
+be set."""
 
-WORKER_ALLOWED: Final = frozenset({"unshare", "setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"})
-"""What a worker needs besides, to make a guest. Its guests inherit its filter, and add one that denies `GUEST_DENIED`."""
+WORKER_ALLOWED: Final = frozenset(
+    {"unshare", "setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"}
+)
+"""What a worker needs besides, to make a guest. Its guests inherit its filter, and add one that denies
+`GUEST_DENIED`."""
 GUEST_DENIED: Final = frozenset({"unshare", "setns", "chroot"})
 
 NAMESPACE_FLAGS: Final = 0x7E020000
@@ -49,12 +59,13 @@ PR_ALLOWED: Final = (1, 3, 4, 15, 16, 21, 22, 23, 24, 38, 39, 40, 0x53564D41)
 def filter_programs() -> tuple[bytes, bytes]:
     """Compile the filters for this machine.
 
-    Installing a filter costs time in proportion to its length, so the long one is installed once, in the worker, and a guest adds
-    only a few instructions.
+    Installing a filter costs time in proportion to its length, so the long one is installed once, in the
+    worker, and a guest adds only a few instructions.
 
     Returns:
-        Two arrays of BPF instructions: for the worker, and for a guest on top of it. Whatever is not allowed fails with EPERM; clone3,
-        whose flags a filter cannot see, with ENOSYS, upon which the C library uses clone. Empty where libseccomp is not installed.
+        Two arrays of BPF instructions: for the worker, and for a guest on top of it. Whatever is not allowed
+        fails with EPERM; clone3, whose flags a filter cannot see, with ENOSYS, upon which the C library uses
+        clone. Empty where libseccomp is not installed.
     """
     try:
         import pyseccomp as libseccomp

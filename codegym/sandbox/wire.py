@@ -1,6 +1,7 @@
 """Requests to bytes, and bytes to executions: the host's side of the worker's protocol.
 
-What the worker says is trusted; what it passes on from a guest is not, and read here with a suspicion that costs little.
+What the worker says is trusted; what it passes on from a guest is not, and read here with a suspicion that
+costs little.
 """
 
 from __future__ import annotations
@@ -24,10 +25,32 @@ from codegym.sandbox.base import (
     Request,
     Script,
 )
-from codegym.sandbox.guest import BUSY, CHANGED, HEADER, INVALID, LENGTH, LOAD_ERROR, RAISED, READY, UNSENDABLE, VALUE
+from codegym.sandbox.guest import (
+    BUSY,
+    CHANGED,
+    HEADER,
+    INVALID,
+    LENGTH,
+    LOAD_ERROR,
+    RAISED,
+    READY,
+    UNSENDABLE,
+    VALUE,
+)
 from codegym.sandbox.guest import DIGEST as DIGEST_KIND
 from codegym.sandbox.plain import DecodeError, decode
-from codegym.sandbox.worker import ANSWERS, DONE, FRAME, HELLO, LINK, RUN, SEND, STOP, receive_exactly
+from codegym.sandbox.worker import (
+    ANSWERS,
+    DONE,
+    FRAME,
+    HELLO,
+    LINK,
+    RUN,
+    SEND,
+    STOP,
+    Disconnected,
+    receive_exactly,
+)
 
 __all__ = [
     "ANSWERS",
@@ -77,10 +100,8 @@ def receive_frame(connection: socket.socket) -> tuple[bytes, bytes]:
     try:
         length, kind = FRAME.unpack(receive_exactly(connection, FRAME.size))
         return kind, receive_exactly(connection, length)
-    except Exception as error:
-        if isinstance(error, OSError):
-            raise
-        raise EOFError("the worker has closed the connection") from error
+    except Disconnected:
+        raise EOFError("the worker has closed the connection") from None
 
 
 def call_frame(args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
@@ -133,7 +154,9 @@ def read_exception(payload: bytes) -> tuple[Sequence[str], str]:
         names, message = decode(payload)
     except (DecodeError, TypeError, ValueError) as error:
         raise ProtocolError(f"an exception that cannot be read: {error}") from error
-    if not (isinstance(names, list) and names and all(type(n) is str for n in names) and type(message) is str):
+    if not (
+        isinstance(names, list) and names and all(type(n) is str for n in names) and type(message) is str
+    ):
         raise ProtocolError("an exception without names")
     return names, message
 
@@ -279,6 +302,7 @@ class Run:
         return Execution(
             ending=ending,
             answers=self.answers,
+            loaded=self.loaded,
             message=message,
             exit_code=None if report["reason"] else last["exit_code"],
             cpu_s=sum(one["cpu_s"] for one in report["guests"]),
@@ -293,6 +317,7 @@ class Run:
         if len(written) < HEADER.size:
             return
         kind, length, _ = HEADER.unpack_from(written)
+        self.loaded = kind == READY
         if kind in (INVALID, LOAD_ERROR):
             try:
                 self._not_loaded(kind, written[HEADER.size : HEADER.size + length])
@@ -309,7 +334,9 @@ class Run:
             return Ending.WALL, "did not end before the wall deadline"
         if reason == "stopped":
             return Ending.STOPPED, "ended by the host"
-        return self._ending_of_script(last) if isinstance(self.request, Script) else self._ending_of_calls(last)
+        return (
+            self._ending_of_script(last) if isinstance(self.request, Script) else self._ending_of_calls(last)
+        )
 
     def _ending_of_script(self, last: Mapping[str, Any]) -> tuple[Ending, str]:
         code = last["exit_code"]

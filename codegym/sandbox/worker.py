@@ -1,7 +1,7 @@
 """The worker: a warm interpreter that forks a guest for each program, watches it, and reports to the host.
 
-It is single-threaded, and holds nothing worth stealing: a guest reads its request from the host by itself, after the fork, so that neither
-programs nor tests are ever in the memory that later guests inherit.
+It is single-threaded, and holds nothing worth stealing: a guest reads its request from the host by itself,
+after the fork, so that neither programs nor tests are ever in the memory that later guests inherit.
 
 The host speaks first, in frames of a length, a type and a payload; the worker answers each RUN with one DONE:
 
@@ -37,7 +37,7 @@ from typing import Any, Final
 
 from codegym.sandbox import guest, linux
 
-__all__ = ["DONE", "FRAME", "HELLO", "LINK", "RUN", "SEND", "STOP", "Worker", "main"]
+__all__ = ["DONE", "FRAME", "HELLO", "LINK", "RUN", "SEND", "STOP", "Disconnected", "Worker", "main"]
 
 FRAME: Final = struct.Struct("<Ic")
 HELLO, ANSWERS, LINK, DONE = b"h", b"a", b"l", b"d"
@@ -53,8 +53,8 @@ ACK: Final = 5
 """A guest's descriptor on which it says that it is set up; closed before the program starts."""
 
 
-class HostGone(Exception):
-    """The host has closed the connection."""
+class Disconnected(Exception):
+    """The other end has closed the connection."""
 
 
 class Guest:
@@ -158,7 +158,7 @@ class Worker:
         """Receive one frame.
 
         Raises:
-            HostGone: There will be none.
+            Disconnected: There will be none.
         """
         header = receive_exactly(self.control, FRAME.size)
         length, kind = FRAME.unpack(header)
@@ -268,7 +268,7 @@ class Worker:
             spent = one.cpu_s()
         except OSError:  # it has just ended
             return False
-        return spent - one.mark > plan["cpu_s"] or spent > plan["total_cpu_s"]
+        return bool(spent - one.mark > plan["cpu_s"] or spent > plan["total_cpu_s"])
 
     def forward(self, one: Guest) -> bool:
         """Send the host what a guest has answered since the last time; returns whether there was anything."""
@@ -327,7 +327,9 @@ class Worker:
         if self.namespaces is None:
             linux.die_with_parent()
         end = self.null if link is None else link.fileno()
-        for target, source in enumerate([self.null, one.stdout, one.stderr, one.answers, end, self.ack_write]):
+        for target, source in enumerate(
+            [self.null, one.stdout, one.stderr, one.answers, end, self.ack_write]
+        ):
             os.dup2(source, target)
         request = receive_exactly(self.control, one.spec["size"])
         self.control.detach()
@@ -412,13 +414,13 @@ def receive_exactly(source: socket.socket, count: int) -> bytes:
     """Receive that many bytes.
 
     Raises:
-        HostGone: The connection ended before.
+        Disconnected: The connection ended before.
     """
     data = bytearray()
     while len(data) < count:
         part = source.recv(min(count - len(data), CHUNK))
         if not part:
-            raise HostGone
+            raise Disconnected
         data += part
     return bytes(data)
 
@@ -441,5 +443,5 @@ def main() -> None:
     config = marshal.loads(receive_exactly(control, length))
     try:
         Worker(control, config).serve()
-    except HostGone:
+    except Disconnected:
         os._exit(0)

@@ -150,7 +150,7 @@ class SolverEnv(Env[str, str]):
         episode: The current episode; None before the first `reset`.
     """
 
-    metadata = {"render_modes": ["ansi"]}
+    metadata = {"render_modes": ["ansi"], "render_fps": 1}
 
     def __init__(
         self,
