@@ -101,11 +101,15 @@ def _exact(answer: Any, expected: Any) -> bool:
 
 
 def _same(answer: Any, expected: Any) -> bool:
-    return bool(answer == expected) or (_is_nan(answer) and _is_nan(expected))
+    if answer == expected:
+        return True
+    if not (_is_nan(answer) and _is_nan(expected) and type(answer) is type(expected)):
+        return False
+    return type(answer) is float or (_same(answer.real, expected.real) and _same(answer.imag, expected.imag))
 
 
 def _is_nan(value: Any) -> bool:
-    return type(value) is float and value != value
+    return type(value) in (float, complex) and value != value
 
 
 def _walk(answer: Any, expected: Any, leaf: Leaf, *, arrays: bool) -> bool:

@@ -30,7 +30,7 @@ _Item = TypeVar("_Item")
 Policy = Literal["last", "first", "whole"]
 """Which of several programs counts: the ``last`` or ``first`` one, or the ``whole`` completion."""
 
-BUDGET: Final = 1_000_000
+BUDGET: Final = 500_000
 """Characters that are parsed for one completion."""
 PIECE: Final = 200_000
 """Characters that a program outside of fences may have."""

@@ -11,21 +11,17 @@ Runs inside the guest: standard library only.
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import builtins
-import hashlib
 import linecache
 import marshal
 import os
 import struct
 import sys
-import tempfile
-import threading
 import time
-import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator
+from _blake2 import blake2b  # what hashlib has, without OpenSSL, which costs every fork
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 from codegym.sandbox.plain import decode, encode, is_plain, pieces
@@ -162,10 +158,17 @@ def call(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[bytes, A
     try:
         value = function(*args, **kwargs)
         if type(value) is types.CoroutineType:
-            value = asyncio.run(value)
+            value = run_coroutine(value)
         return VALUE, value, clock() - start
     except BaseException as error:
         return RAISED, describe(error), clock() - start
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """What an ``async`` entry point answers."""
+    import asyncio  # costs every fork as much as a fork, so only where it is needed
+
+    return asyncio.run(coroutine)
 
 
 def written(kind: bytes, value: Any, inline_bytes: int) -> tuple[bytes, bytes]:
@@ -180,7 +183,7 @@ def written(kind: bytes, value: Any, inline_bytes: int) -> tuple[bytes, bytes]:
 
 def shorten(payload: Iterable[bytes], inline_bytes: int) -> tuple[bytes, bytes]:
     """A payload as it is, or when it is too long its digest: BLAKE2b-128, and the length in 8 bytes."""
-    size, kept, state = 0, [], hashlib.blake2b(digest_size=16)
+    size, kept, state = 0, [], None
     for number, piece in enumerate(payload, start=1):
         if number % BUSY_PIECES == 0:
             write_answer(BUSY, b"", 0)
@@ -188,11 +191,10 @@ def shorten(payload: Iterable[bytes], inline_bytes: int) -> tuple[bytes, bytes]:
         if size <= inline_bytes:
             kept.append(piece)
         else:
-            for earlier in kept:
-                state.update(earlier)
+            state = state or blake2b(digest_size=16)
+            state.update(b"".join(kept) + piece)
             kept.clear()
-            state.update(piece)
-    if size <= inline_bytes:
+    if state is None:
         return VALUE, b"".join(kept)
     return DIGEST, state.digest() + struct.pack("<Q", size)
 
@@ -246,10 +248,11 @@ def run_script(request: dict[str, Any]) -> NoReturn:
     except SystemExit as error:
         status = exit_status(error.code)
     except BaseException as error:
-        traceback.print_exc()
+        sys.__excepthook__(type(error), error, error.__traceback__)
         write_answer(RAISED, describe(error), clock() - start)
         status = 1
-    threading._shutdown()  # type: ignore[attr-defined]
+    if "threading" in sys.modules:
+        sys.modules["threading"]._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -258,10 +261,11 @@ def run_script(request: dict[str, Any]) -> NoReturn:
 
 def replace_stdin(data: bytes) -> None:
     """Make standard input a file that holds `data`, at the level of descriptors."""
-    with tempfile.TemporaryFile(dir=".") as file:
-        file.write(data)
-        file.seek(0)
-        os.dup2(file.fileno(), 0)
+    descriptor = os.memfd_create("stdin")
+    send(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.dup2(descriptor, 0)
+    os.close(descriptor)
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
 
 

@@ -45,9 +45,11 @@ MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_GET_SECCOMP, PR_SET_SECCOMP = 1, 4, 8, 21, 22
 PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
 SECCOMP_MODE_FILTER: Final = 2
-CAPABILITY_VERSION_3: Final = 0x20080522
+CAPABILITY_HEADER: Final = struct.pack("<Ii", 0x20080522, 0)  # version 3, this process
+NO_CAPABILITIES: Final = bytes(24)
 
 NOBODY: Final = 65534
+MOST_DESCRIPTORS: Final = os.sysconf("SC_OPEN_MAX")
 ROOTS: Final = ("program", "tester")
 """A guest's root, by its role: same files, separate scratch folders."""
 NAMESPACES: Final = {"user": "user", "mount": "mnt", "net": "net", "ipc": "ipc", "uts": "uts"}
@@ -89,7 +91,7 @@ def die_with_parent() -> None:
 
 def close_from(first: int) -> None:
     """Close every descriptor from `first` on."""
-    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(first, MOST_DESCRIPTORS)
 
 
 class ProcessNamespaces:
@@ -269,12 +271,13 @@ def bind(source: str, target: str, *, read_only: bool = True) -> None:
         checked(libc.syscall(SYS_MOUNT_SETATTR, *arguments), f"make {target} read-only")
 
 
-def confine(root: str | None, seccomp: bytes) -> None:
-    """Take from this process what it does not need, for good.
+def confine(root: str | None) -> None:
+    """Take from this process, for good, what its worker needs and a guest must not have.
+
+    Runs in every guest: each line of it costs every program, so all that can be inherited is set in the worker.
 
     Args:
         root: Its new root directory; None where there is no tree of its own.
-        seccomp: A filter of system calls, see `install_filter`.
     """
     if root is not None:
         os.chroot(root)
@@ -283,21 +286,17 @@ def confine(root: str | None, seccomp: bytes) -> None:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
-    header, none = struct.pack("<Ii", CAPABILITY_VERSION_3, 0), bytes(24)
-    checked(libc.capset(header, none), "capset")
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    prctl(PR_SET_DUMPABLE, 0)
-    install_filter(seccomp)
+    checked(libc.capset(CAPABILITY_HEADER, NO_CAPABILITIES), "capset")
 
 
 def install_filter(program: bytes) -> None:
-    """Have the kernel filter the system calls of this process, and of all that it forks.
+    """Have the kernel filter the system calls of this process and of all that it forks, none of which will gain rights.
 
     Args:
         program: BPF instructions; empty for none.
     """
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
     if program:
-        prctl(PR_SET_NO_NEW_PRIVS, 1)
         code = ctypes.create_string_buffer(program, len(program))
         descriptor = struct.pack("HL", len(program) // 8, ctypes.addressof(code))
         address = ctypes.addressof(ctypes.create_string_buffer(descriptor, len(descriptor)))
@@ -327,11 +326,11 @@ def keep_capabilities() -> None:
     """Make all permitted capabilities effective again, after a change of user took them out of effect."""
     _, permitted_low, _, _, permitted_high, _ = capabilities()
     data = struct.pack("<6I", permitted_low, permitted_low, 0, permitted_high, permitted_high, 0)
-    checked(libc.capset(struct.pack("<Ii", CAPABILITY_VERSION_3, 0), data), "capset")
+    checked(libc.capset(CAPABILITY_HEADER, data), "capset")
 
 
 def capabilities() -> tuple[int, ...]:
     """Effective, permitted and inheritable capabilities: the low 32 bits of each, then the high ones."""
     data = ctypes.create_string_buffer(24)
-    checked(libc.capget(struct.pack("<Ii", CAPABILITY_VERSION_3, 0), data), "capget")
+    checked(libc.capget(CAPABILITY_HEADER, data), "capget")
     return struct.unpack("<6I", data.raw)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
 from codegym.sandbox import pool
 from codegym.sandbox.base import Isolation
-from codegym.sandbox.seccomp import filter_programs
+from codegym.sandbox.seccomp import filter_program
 
 __all__ = ["LocalSandbox", "SubprocessSandbox"]
 
@@ -38,7 +38,7 @@ class LocalSandbox(pool.WorkerSandbox):
         workers: int | None = None,
         *,
         packages: Sequence[str] = ("numpy",),
-        preload: Sequence[str] = ("numpy",),
+        preload: Sequence[str] = (),
         scratch_mb: int = 64,
         require_isolation: Literal["strong"] | None = None,
     ) -> None:
@@ -47,8 +47,8 @@ class LocalSandbox(pool.WorkerSandbox):
         Args:
             workers: Requests that run at one time. None: one for each CPU that this process may use.
             packages: Installed distributions that programs may import, with what these require.
-            preload: Modules that programs find imported already, besides much of the standard library; those
-                that are not there are passed over.
+            preload: Modules that programs find imported already, besides the common ones of the standard
+                library. Worth it for what most programs import: each makes every fork a little slower.
             scratch_mb: MiB of files that a program may write.
             require_isolation: ``"strong"`` refuses to start with anything less.
 
@@ -83,7 +83,7 @@ class LocalSandbox(pool.WorkerSandbox):
             },
             "sys_path": ["/packages"],
             "preload": [*pool.PRELOAD, *self.preload],
-            "seccomp": filter_programs(),
+            "seccomp": filter_program(),
             "scratch": mountpoint,
         }
         return pool.spawn_python([base_executable()], config, stderr)
@@ -129,7 +129,7 @@ class SubprocessSandbox(pool.WorkerSandbox):
             "enclose": None,
             "sys_path": [path for path in sys.path if path.endswith("-packages")],
             "preload": [*pool.PRELOAD, *self.preload],
-            "seccomp": (b"", b""),
+            "seccomp": b"",
             "scratch": scratch,
         }
         return pool.spawn_python([base_executable()], config, stderr)

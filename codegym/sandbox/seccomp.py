@@ -1,13 +1,13 @@
-"""The system calls that a guest may make, as filter programs for the kernel."""
+"""The system calls that a guest may make, as a filter program for the kernel."""
 
 from __future__ import annotations
 
 import errno
 import functools
 import tempfile
-from typing import Any, Final
+from typing import Final
 
-__all__ = ["ALLOWED", "filter_programs"]
+__all__ = ["ALLOWED", "filter_program"]
 
 # fmt: off
 ALLOWED: Final = frozenset({
@@ -41,63 +41,42 @@ ALLOWED: Final = frozenset({
 other ways into processes, io_uring, bpf, userfaultfd, perf, keyrings, System V IPC, modules, clocks that can
 be set."""
 
-WORKER_ALLOWED: Final = frozenset(
-    {"unshare", "setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"}
-)
-"""What a worker needs besides, to make a guest. Its guests inherit its filter, and add one that denies
-`GUEST_DENIED`."""
-GUEST_DENIED: Final = frozenset({"unshare", "setns", "chroot"})
-
+PRIVILEGED: Final = frozenset({"setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"})
+"""What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get anything by
+it."""
+CLONE_NEWPID: Final = 0x20000000
 NAMESPACE_FLAGS: Final = 0x7E020000
 """All CLONE_NEW* bits of clone(2)."""
 AF_UNIX: Final = 1
-PR_ALLOWED: Final = (1, 3, 4, 15, 16, 21, 22, 23, 24, 38, 39, 40, 0x53564D41)
-"""prctl(2) options: the own state, names for processes and memory, and filters, which can only take away."""
+PR_ALLOWED: Final = (1, 3, 15, 16, 21, 23, 24, 38, 39, 40, 0x53564D41)
+"""prctl(2) options: the own state, and names for processes and memory."""
 
 
 @functools.cache
-def filter_programs() -> tuple[bytes, bytes]:
-    """Compile the filters for this machine.
+def filter_program() -> bytes:
+    """Compile the filter for this machine.
 
-    Installing a filter costs time in proportion to its length, so the long one is installed once, in the
-    worker, and a guest adds only a few instructions.
+    It is installed once, in the worker, and inherited by all guests: installing one costs a good part of a fork.
 
     Returns:
-        Two arrays of BPF instructions: for the worker, and for a guest on top of it. Whatever is not allowed
-        fails with EPERM; clone3, whose flags a filter cannot see, with ENOSYS, upon which the C library uses
-        clone. Empty where libseccomp is not installed.
+        BPF instructions. Whatever is not allowed fails with EPERM; clone3, whose flags a filter cannot see, with
+        ENOSYS, upon which the C library uses clone. Empty where libseccomp is not installed.
     """
     try:
         import pyseccomp as libseccomp
     except (ImportError, RuntimeError, OSError):
-        return b"", b""
-    return worker_filter(libseccomp), guest_filter(libseccomp)
-
-
-def worker_filter(libseccomp: Any) -> bytes:
-    """The allow-list."""
+        return b""
+    arg, equal, masked = libseccomp.Arg, libseccomp.EQ, libseccomp.MASKED_EQ
     rules = libseccomp.SyscallFilter(defaction=libseccomp.ERRNO(errno.EPERM))
-    for name in sorted((ALLOWED | WORKER_ALLOWED) - {"clone", "prctl"}):
+    for name in sorted((ALLOWED | PRIVILEGED) - {"clone", "prctl"}):
         if libseccomp.resolve_syscall(libseccomp.Arch.NATIVE, name) >= 0:
             rules.add_rule(libseccomp.ALLOW, name)
     rules.add_rule(libseccomp.ERRNO(errno.ENOSYS), "clone3")
-    rules.add_rule(libseccomp.ALLOW, "clone", libseccomp.Arg(0, libseccomp.MASKED_EQ, NAMESPACE_FLAGS, 0))
-    rules.add_rule(libseccomp.ALLOW, "socket", libseccomp.Arg(0, libseccomp.EQ, AF_UNIX))
+    rules.add_rule(libseccomp.ALLOW, "clone", arg(0, masked, NAMESPACE_FLAGS, 0))
+    rules.add_rule(libseccomp.ALLOW, "unshare", arg(0, equal, CLONE_NEWPID))
+    rules.add_rule(libseccomp.ALLOW, "socket", arg(0, equal, AF_UNIX))
     for option in PR_ALLOWED:
-        rules.add_rule(libseccomp.ALLOW, "prctl", libseccomp.Arg(0, libseccomp.EQ, option))
-    return export(rules)
-
-
-def guest_filter(libseccomp: Any) -> bytes:
-    """What a guest must not do although its worker may."""
-    rules = libseccomp.SyscallFilter(defaction=libseccomp.ALLOW)
-    for name in sorted(GUEST_DENIED):
-        rules.add_rule(libseccomp.ERRNO(errno.EPERM), name)
-    return export(rules)
-
-
-def export(rules: Any) -> bytes:
-    """The compiled form of a filter."""
+        rules.add_rule(libseccomp.ALLOW, "prctl", arg(0, equal, option))
     with tempfile.TemporaryFile() as file:
         rules.export_bpf(file)
         file.seek(0)

@@ -25,12 +25,10 @@ import marshal
 import os
 import resource
 import select
-import shutil
 import signal
 import socket
 import struct
 import sys
-import tempfile
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -47,8 +45,12 @@ TICK_S: Final = 0.05
 """How often a running guest is looked at."""
 FIRST_ANSWER_BYTES: Final = 16384
 CHUNK: Final = 1 << 20
-STACK_BYTES: Final = 128 << 20
-"""Room for deep recursion through C code; the kernel keeps at least this much free below the stack."""
+INHERITED_LIMITS: Final = {
+    resource.RLIMIT_NOFILE: 256,
+    resource.RLIMIT_CORE: 0,
+    # room for deep recursion through C code; the kernel keeps at least this much free below the stack
+    resource.RLIMIT_STACK: 128 << 20,
+}
 ACK: Final = 5
 """A guest's descriptor on which it says that it is set up; closed before the program starts."""
 
@@ -57,12 +59,26 @@ class Disconnected(Exception):
     """The other end has closed the connection."""
 
 
+class Files:
+    """Where the guests of one role write, one after the other: files in memory, kept since making them takes time."""
+
+    def __init__(self) -> None:
+        self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
+
+    def clear(self) -> None:
+        """Make them ready for the next guest; nobody else has them open by then."""
+        for descriptor in (self.answers, self.stdout, self.stderr):
+            if os.lseek(descriptor, 0, os.SEEK_CUR) or os.fstat(descriptor).st_size:
+                os.ftruncate(descriptor, 0)
+                os.lseek(descriptor, 0, os.SEEK_SET)
+
+
 class Guest:
     """One forked child, seen from the worker."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    def __init__(self, spec: Mapping[str, Any], files: Files) -> None:
         self.spec = spec
-        self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
+        self.files = files
         self.pid = self.pidfd = -1
         self.sent = 0
         """Bytes of answers that the host has."""
@@ -96,20 +112,20 @@ class Guest:
         """All that the host wants to know."""
         assert self.ended is not None
         limit = self.spec["stdout_bytes"]
-        out, size = excerpt(self.stdout, limit)
+        out, size = excerpt(self.files.stdout, limit)
         return {
             **self.ended,
-            "first_answer": os.pread(self.answers, FIRST_ANSWER_BYTES, 0),
+            "first_answer": os.pread(self.files.answers, FIRST_ANSWER_BYTES, 0),
             "stdout": out,
             "stdout_size": size,
-            "stderr": excerpt(self.stderr, 4096)[0],
+            "stderr": excerpt(self.files.stderr, 4096)[0],
         }
 
     def close(self) -> None:
         """Give the descriptors back."""
-        for descriptor in (self.answers, self.stdout, self.stderr, self.pidfd):
-            if descriptor >= 0:
-                os.close(descriptor)
+        if self.pidfd >= 0:
+            os.close(self.pidfd)
+        self.files.clear()
 
 
 def excerpt(descriptor: int, limit: int) -> tuple[bytes, int]:
@@ -126,7 +142,6 @@ class Worker:
 
     def __init__(self, control: socket.socket, config: Mapping[str, Any]) -> None:
         self.control = control
-        worker_filter, self.guest_filter = config["seccomp"]
         self.scratch: str = config["scratch"]
         self.layers: set[str] = set()
         self.namespaces: linux.ProcessNamespaces | None = None
@@ -138,7 +153,10 @@ class Worker:
             preload(config["preload"], config["sys_path"])
         proc = self.namespaces.proc if self.namespaces else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
         self.base_bytes = linux.address_space(proc)
-        linux.install_filter(worker_filter)
+        linux.install_filter(config["seccomp"])
+        set_limits(INHERITED_LIMITS)
+        sys.set_int_max_str_digits(0)
+        self.files = {role: Files() for role in linux.ROOTS}
         self.null = os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR)
         self.ack_read, self.ack_write = os.pipe()
         self.hello(reason)
@@ -272,10 +290,10 @@ class Worker:
 
     def forward(self, one: Guest) -> bool:
         """Send the host what a guest has answered since the last time; returns whether there was anything."""
-        size = os.fstat(one.answers).st_size
+        size = os.fstat(one.files.answers).st_size
         moved = False
         while one.sent < size:
-            data = os.pread(one.answers, min(CHUNK, size - one.sent), one.sent)
+            data = os.pread(one.files.answers, min(CHUNK, size - one.sent), one.sent)
             if not data:
                 break
             self.send(ANSWERS, data)
@@ -291,7 +309,7 @@ class Worker:
         Raises:
             RuntimeError: It ended before that: the wall could not be built.
         """
-        one = Guest(spec)
+        one = Guest(spec, self.files[spec["role"]])
         one.pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if one.pid == 0:
             self.become(one, link)
@@ -310,7 +328,8 @@ class Worker:
             request = self.confine(one, link)
             os.write(ACK, b"k")
             os.close(ACK)
-            run_guest(one.spec["mode"], request)
+            guest.MODES[one.spec["mode"]](request)
+            sys.stdout.flush()
             status = 0
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -328,39 +347,34 @@ class Worker:
             linux.die_with_parent()
         end = self.null if link is None else link.fileno()
         for target, source in enumerate(
-            [self.null, one.stdout, one.stderr, one.answers, end, self.ack_write]
+            [self.null, one.files.stdout, one.files.stderr, one.files.answers, end, self.ack_write]
         ):
             os.dup2(source, target)
         request = receive_exactly(self.control, one.spec["size"])
         self.control.detach()
         linux.close_from(ACK + 1)
         self.stand(one.spec["role"])
-        self.set_limits(one.spec, len(request))
-        linux.confine(f"/{one.spec['role']}" if self.enclosed else None, self.guest_filter)
+        set_limits(self.limits(one.spec, len(request)))
+        linux.confine(f"/{one.spec['role']}" if self.enclosed else None)
         decoded: dict[str, Any] = marshal.loads(request)
         return decoded
 
-    def set_limits(self, spec: Mapping[str, Any], request_bytes: int) -> None:
-        """In the child: have the kernel hold the limits of a guest."""
+    def limits(self, spec: Mapping[str, Any], request_bytes: int) -> dict[int, int]:
+        """The kernel's limits that differ from guest to guest."""
         limits = {
             resource.RLIMIT_AS: self.base_bytes + spec["memory_bytes"] + 2 * request_bytes,
             resource.RLIMIT_FSIZE: spec["file_bytes"] + request_bytes,
-            resource.RLIMIT_NOFILE: 256,
-            resource.RLIMIT_CORE: 0,
-            resource.RLIMIT_STACK: STACK_BYTES,
             resource.RLIMIT_CPU: spec["cpu_backstop_s"],
         }
         if "user" in self.layers:  # elsewhere the kernel would count all processes of the user
             limits[resource.RLIMIT_NPROC] = spec["processes"]
-        for which, limit in limits.items():
-            hard = resource.getrlimit(which)[1]
-            value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-            resource.setrlimit(which, (value, value))
+        return limits
 
     def stand(self, role: str) -> None:
         """In the child: go to the scratch folder, where there is no root of its own to go to."""
         if not self.enclosed:
-            folder = tempfile.mkdtemp(prefix=f"{role}-", dir=self.scratch)
+            folder = os.path.join(self.scratch, role)
+            os.mkdir(folder)
             os.chmod(folder, 0o777)
             os.chdir(folder)
 
@@ -370,7 +384,7 @@ class Worker:
         pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if pid == 0:
             try:
-                linux.confine("/program" if self.enclosed else None, self.guest_filter)
+                linux.confine("/program" if self.enclosed else None)
                 theirs.sendall(" ".join(linux.probe()).encode())
             finally:
                 os._exit(0)
@@ -384,19 +398,29 @@ class Worker:
         """Empty the scratch folders. A worker that cannot do it ends, and the host starts another."""
         folders = [f"/{role}/tmp" for role in linux.ROOTS] if self.enclosed else [self.scratch]
         for folder in folders:
-            for entry in os.scandir(folder):
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path)
-                else:
-                    os.unlink(entry.path)
+            for path, folders, files in os.walk(folder, topdown=False):
+                for name in files:
+                    os.unlink(os.path.join(path, name))
+                for name in folders:
+                    remove_folder(os.path.join(path, name))
+            if os.listdir(folder):  # what cannot be listed is passed over in silence by os.walk
+                raise OSError(f"{folder} cannot be emptied")
 
 
-def run_guest(mode: str, request: dict[str, Any]) -> None:
-    """In the child: run a request to its end."""
-    gc.enable()
-    sys.set_int_max_str_digits(0)
-    guest.MODES[mode](request)
-    sys.stdout.flush()
+def remove_folder(path: str) -> None:
+    """Remove an empty folder, or a link to one."""
+    if os.path.islink(path):
+        os.unlink(path)
+    else:
+        os.rmdir(path)
+
+
+def set_limits(limits: Mapping[int, int]) -> None:
+    """Have the kernel hold limits, as far as it does not hold lower ones."""
+    for which, limit in limits.items():
+        hard = resource.getrlimit(which)[1]
+        value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(which, (value, value))
 
 
 def preload(names: Iterable[str], path: Iterable[str]) -> None:
@@ -406,7 +430,6 @@ def preload(names: Iterable[str], path: Iterable[str]) -> None:
         with contextlib.suppress(ImportError):  # a version may lack a module, a sandbox a package
             importlib.import_module(name)
     gc.collect()
-    gc.disable()
     gc.freeze()
 
 

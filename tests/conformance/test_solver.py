@@ -93,7 +93,7 @@ def test_golden_episode(scorer: Scorer) -> None:
 def test_readme(capsys: pytest.CaptureFixture[str]) -> None:
     """Its Python blocks run, and print what stands behind the print."""
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    blocks = re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE)
     assert blocks
     names: dict[str, Any] = {"__name__": "readme"}
     for code in blocks:
@@ -138,7 +138,7 @@ def test_a_batch(scorer: Scorer) -> None:
     envs = SolverVectorEnv([TASK], scorer=scorer, num_envs=4)
     envs.reset(seed=0)
     _, rewards, terminated, truncated, infos = envs.step(COMPLETIONS)
-    assert rewards.tolist() == [0.0, 0.75, 0.5, 2.0]
+    assert rewards.tolist() == [0.0, 0.75, 0.75, 2.0]
     assert terminated.all()
     assert not truncated.any()
     assert [outcome.passed for outcome in infos["outcome"]] == [False, False, False, True]
