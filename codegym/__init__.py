@@ -19,7 +19,9 @@ from codegym.core import (
     TestCase,
     TestResult,
 )
+from codegym.envs_registration import register_when_imported
 from codegym.errors import CodegymError
+from codegym.hookspecs import hookimpl
 
 __all__ = [
     "REFERENCE",
@@ -35,6 +37,9 @@ __all__ = [
     "TestCase",
     "TestResult",
     "__version__",
+    "hookimpl",
 ]
 
 __version__ = "0.1.0"
+
+register_when_imported()

@@ -12,3 +12,23 @@ def codegym_register_sandboxes(register: Register) -> None:
     """Add the sandboxes that need nothing but this machine."""
     register("local", "codegym.sandbox.local:LocalSandbox")
     register("subprocess", "codegym.sandbox.local:SubprocessSandbox")
+
+
+@hookimpl
+def codegym_register_tasks(register: Register) -> None:
+    """Add the datasets."""
+    register("jsonl", "codegym.datasets.row:load")
+    register("listfuncs", "codegym.datasets.listfuncs:load")
+    register("humaneval", "codegym.datasets.humaneval:load")
+    register("humaneval+", "codegym.datasets.evalplus:load_humaneval_plus")
+    register("mbpp+", "codegym.datasets.evalplus:load_mbpp_plus")
+
+
+@hookimpl
+def codegym_register_rewards(register: Register) -> None:
+    """Add the rewards."""
+    register("all_passed", "codegym.rewards:all_passed", weight=1.0, range=(0.0, 1.0))
+    register("fraction_passed", "codegym.rewards:fraction_passed", weight=1.0, range=(0.0, 1.0))
+    register("format", "codegym.rewards:Format", weight=1.0, range=(0.0, 1.0))
+    register("length", "codegym.rewards:Length", weight=1.0, range=(-1.0, 0.0))
+    register("parses", "codegym.rewards:parses", weight=1.0, range=(0.0, 1.0))

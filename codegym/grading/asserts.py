@@ -20,8 +20,9 @@ class _Unclear(Exception):
 def as_calls(source: str, entry_point: str) -> list[TestCase] | None:
     """The calls that a piece of test code amounts to.
 
-    Understood are ``assert f(…) == value`` (either way round) and ``assert f(…) is None`` (or True, or False), where
-    all arguments and the value are literals; as statements of their own, or in a function ``check(f)``.
+    Understood are ``assert f(…) == value`` (either way round) and ``assert f(…) is None`` (or True, or
+    False), where all arguments and the value are literals; as statements of their own, or in a function
+    ``check(f)``.
 
     Args:
         source: Test code.
@@ -41,7 +42,11 @@ def as_calls(source: str, entry_point: str) -> list[TestCase] | None:
 def _asserts(body: Sequence[ast.stmt], entry_point: str) -> tuple[Sequence[ast.stmt], str]:
     """The statements that test, and the name that the function under test has there."""
     match [statement for statement in body if not _is_idle(statement)]:
-        case [ast.FunctionDef(name="check", args=ast.arguments(args=[argument], defaults=[]), body=inner) as check]:
+        case [
+            ast.FunctionDef(
+                name="check", args=ast.arguments(args=[argument], defaults=[]), body=inner
+            ) as check
+        ]:
             if not check.decorator_list:
                 return inner, argument.arg
     return body, entry_point

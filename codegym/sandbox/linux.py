@@ -274,7 +274,8 @@ def bind(source: str, target: str, *, read_only: bool = True) -> None:
 def confine(root: str | None) -> None:
     """Take from this process, for good, what its worker needs and a guest must not have.
 
-    Runs in every guest: each line of it costs every program, so all that can be inherited is set in the worker.
+    Runs in every guest: each line of it costs every program, so all that can be inherited is set in the
+    worker.
 
     Args:
         root: Its new root directory; None where there is no tree of its own.
@@ -290,7 +291,8 @@ def confine(root: str | None) -> None:
 
 
 def install_filter(program: bytes) -> None:
-    """Have the kernel filter the system calls of this process and of all that it forks, none of which will gain rights.
+    """Have the kernel filter the system calls of this process and of all that it forks, none of which will
+    gain rights.
 
     Args:
         program: BPF instructions; empty for none.

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import marshal
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from types import EllipsisType
 from typing import Any
@@ -26,6 +26,7 @@ SEQUENCES = frozenset({list, tuple, set, frozenset})
 PLAIN = SCALARS | SEQUENCES | {dict}
 BASES = (int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
 """What a subclass may be a subclass of."""
+MAX_COLLISIONS = 1000
 PIECE = 4096
 """Elements that are encoded at a time."""
 
@@ -270,14 +271,27 @@ class _Reader:
         if not 0 <= count <= len(self.data) - self.position:
             raise DecodeError("truncated")
         values = [self.value(depth) for _ in range(count)]
+        if kind in (set, frozenset):
+            check_hashes(values)
         if kind is tuple and count == 3 and values[0] is ... and type(values[1]) is str:
             return Opaque(values[1:])
         return kind(values)
 
     def mapping(self, depth: int) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
+        keys, values = [], []
         while self.data[self.position] != 0x30:  # 0 ends a dictionary
-            key = self.value(depth)
-            result[key] = self.value(depth)
+            keys.append(self.value(depth))
+            values.append(self.value(depth))
         self.position += 1
-        return result
+        check_hashes(keys)
+        return dict(zip(keys, values, strict=True))
+
+
+def check_hashes(keys: Sequence[Any]) -> None:
+    """Refuse keys of which many have the same hash: to tell them apart would take quadratic time.
+
+    Raises:
+        DecodeError: They do.
+    """
+    if len(keys) - len(set(map(hash, keys))) > MAX_COLLISIONS:
+        raise DecodeError("too many elements with the same hash")

@@ -63,8 +63,8 @@ PRELOAD: Final = (
     "string",
     "typing",
 )
-"""Modules that programs find imported already: what they import most. Each makes every fork dearer; threads, asyncio,
-random and numpy by a quarter to a half."""
+"""Modules that programs find imported already: what they import most. Each makes every fork dearer; threads,
+asyncio, random and numpy by a quarter to a half."""
 
 BOOT: Final = """
 import marshal, socket, sys, types

@@ -42,8 +42,8 @@ other ways into processes, io_uring, bpf, userfaultfd, perf, keyrings, System V 
 be set."""
 
 PRIVILEGED: Final = frozenset({"setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"})
-"""What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get anything by
-it."""
+"""What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get
+anything by it."""
 CLONE_NEWPID: Final = 0x20000000
 NAMESPACE_FLAGS: Final = 0x7E020000
 """All CLONE_NEW* bits of clone(2)."""
@@ -56,11 +56,12 @@ PR_ALLOWED: Final = (1, 3, 15, 16, 21, 23, 24, 38, 39, 40, 0x53564D41)
 def filter_program() -> bytes:
     """Compile the filter for this machine.
 
-    It is installed once, in the worker, and inherited by all guests: installing one costs a good part of a fork.
+    It is installed once, in the worker, and inherited by all guests: installing one costs a good part of a
+    fork.
 
     Returns:
-        BPF instructions. Whatever is not allowed fails with EPERM; clone3, whose flags a filter cannot see, with
-        ENOSYS, upon which the C library uses clone. Empty where libseccomp is not installed.
+        BPF instructions. Whatever is not allowed fails with EPERM; clone3, whose flags a filter cannot see,
+        with ENOSYS, upon which the C library uses clone. Empty where libseccomp is not installed.
     """
     try:
         import pyseccomp as libseccomp

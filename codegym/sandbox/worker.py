@@ -60,7 +60,9 @@ class Disconnected(Exception):
 
 
 class Files:
-    """Where the guests of one role write, one after the other: files in memory, kept since making them takes time."""
+    """Where the guests of one role write, one after the other: files in memory, kept since making them takes
+    time.
+    """
 
     def __init__(self) -> None:
         self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))

@@ -12,7 +12,6 @@ from typing import Any
 
 import gymnasium
 import pytest
-from codegym_envs.solver.env import SolverEnv, SolverVectorEnv, Step
 from gymnasium.utils.env_checker import check_env
 
 from codegym.core import Limits, Task, TestCase
@@ -20,6 +19,7 @@ from codegym.envs_registration import register_environments
 from codegym.errors import SandboxUnavailableError
 from codegym.rewards import Scorer, all_passed, fraction_passed
 from codegym.sandbox import make_sandbox
+from codegym_envs.solver.env import SolverEnv, SolverVectorEnv, Step
 
 register_environments()
 

@@ -11,8 +11,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from codegym_envs import hooks
-from codegym_envs.solver.env import SolverEnv, SolverVectorEnv
 from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -23,6 +21,8 @@ from codegym.errors import ConfigError, NotFoundError, PluginError
 from codegym.hookspecs import hookimpl
 from codegym.plugins import PluginRegistry
 from codegym.rewards import Scorer, all_passed, fraction_passed
+from codegym_envs import hooks
+from codegym_envs.solver.env import SolverEnv, SolverVectorEnv
 
 register_environments()
 
