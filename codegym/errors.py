@@ -81,7 +81,7 @@ class NotFoundError(PluginError, LookupError):
     ) -> None:
         """Say what was asked, what exists, and what to do."""
         self.kind, self.name, self.known = kind, name, sorted(known)
-        close = difflib.get_close_matches(name, self.known, n=3, cutoff=0.5)
+        close = difflib.get_close_matches(name, self.known, n=3, cutoff=0.6)
         lines = [f"No {kind} is called {name!r}."]
         if close:
             lines.append("Did you mean " + " or ".join(map(repr, close)) + "?")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -35,6 +36,7 @@ KINDS: Final[Mapping[str, str]] = {
 }
 """What can be registered, and the hook that registers it."""
 
+TARGET: Final = re.compile(r"[\w.]+:[\w.]+")
 FIRST_PARTY: Final = {"builtin": "codegym.builtin", "envs": "codegym_envs"}
 """Plugins that come with codegym: known without a look at what is installed."""
 
@@ -196,7 +198,7 @@ class PluginRegistry:
         plugin = self._registering
         if plugin is None:
             raise PluginError(f"{kind} {name!r} was registered outside of its register hook")
-        if not (isinstance(target, str) and target.count(":") == 1):
+        if not (isinstance(target, str) and TARGET.fullmatch(target)):
             raise PluginError(f"{kind} {name!r}: the target must be a 'module:attr' string, got {target!r}")
         taken = self._entries[kind].get(name)
         if taken is not None:

@@ -46,7 +46,6 @@ class Grader:
         self.stop_early = stop_early
         self._plans: OrderedDict[tuple[int, tuple[int, ...] | None], tuple[Any, Plan]] = OrderedDict()
         self._lock = threading.Lock()
-        self._preparing = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
 
     # Grading
@@ -153,7 +152,7 @@ class Grader:
         factor = plan.task.meta.get("time_factor")
         if not any(not unit.expected.known for unit in plan.units):
             return
-        with self._preparing:
+        with plan.preparing:
             unknown = [unit for unit in plan.units if not unit.expected.known]
             if unknown:
                 _Reference(self.sandbox, plan, factor).run()

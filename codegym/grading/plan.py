@@ -6,6 +6,7 @@ which run in a tester.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -95,6 +96,8 @@ class Plan:
     """By the kind of answer, "return" or "argument"."""
     scripts: list[Unit] = field(default_factory=list)
     checks: list[Unit] = field(default_factory=list)
+    preparing: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the reference runs."""
 
     @property
     def units(self) -> list[Unit]:

@@ -26,6 +26,7 @@ __all__ = [
     "enclose",
     "inside",
     "install_filter",
+    "nobody_can_read",
     "probe",
 ]
 
@@ -271,7 +272,7 @@ def bind(source: str, target: str, *, read_only: bool = True) -> None:
         checked(libc.syscall(SYS_MOUNT_SETATTR, *arguments), f"make {target} read-only")
 
 
-def confine(root: str | None) -> None:
+def confine(root: str | None, *, become_nobody: bool) -> None:
     """Take from this process, for good, what its worker needs and a guest must not have.
 
     Runs in every guest: each line of it costs every program, so all that can be inherited is set in the
@@ -279,15 +280,32 @@ def confine(root: str | None) -> None:
 
     Args:
         root: Its new root directory; None where there is no tree of its own.
+        become_nobody: Whether to change from root to a user that owns nothing.
     """
     if root is not None:
         os.chroot(root)
         os.chdir("/tmp")
-    if os.geteuid() == 0:
+    if become_nobody:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
     checked(libc.capset(CAPABILITY_HEADER, NO_CAPABILITIES), "capset")
+
+
+def nobody_can_read(path: str) -> bool:
+    """Whether a user that owns nothing can get at a folder; to be asked by root."""
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            os.listdir(path)
+            status = 0
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
 def install_filter(program: bytes) -> None:

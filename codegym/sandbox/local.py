@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import glob
 import importlib.metadata
@@ -118,12 +119,10 @@ class SubprocessSandbox(pool.WorkerSandbox):
         """
         super().__init__(workers)
         self.preload = tuple(preload)
-        self._folder = tempfile.TemporaryDirectory(prefix="codegym-", ignore_cleanup_errors=True)
 
     def spawn(self, stderr: Any) -> pool.Spawned:
         """Start a worker as it is."""
-        scratch = tempfile.mkdtemp(dir=self._folder.name)
-        os.chmod(self._folder.name, 0o711)
+        scratch = tempfile.mkdtemp(prefix="codegym-")
         os.chmod(scratch, 0o711)
         config = {
             "enclose": None,
@@ -132,12 +131,13 @@ class SubprocessSandbox(pool.WorkerSandbox):
             "seccomp": b"",
             "scratch": scratch,
         }
-        return pool.spawn_python([base_executable()], config, stderr)
-
-    def close(self) -> None:
-        """End all workers and remove their folders."""
-        super().close()
-        self._folder.cleanup()
+        try:
+            return dataclasses.replace(
+                pool.spawn_python([base_executable()], config, stderr), scratch=scratch
+            )
+        except SandboxUnavailableError:
+            os.rmdir(scratch)
+            raise
 
 
 @functools.cache

@@ -13,6 +13,7 @@ import logging
 import marshal
 import os
 import queue
+import shutil
 import socket
 import subprocess
 import sys
@@ -115,6 +116,8 @@ class Spawned:
     connection: socket.socket
     config: Mapping[str, Any]
     """What the worker is told about its wall."""
+    scratch: str | None = None
+    """A folder to remove when the worker has ended."""
 
 
 def worker_sources() -> bytes:
@@ -169,8 +172,12 @@ class Worker:
             SandboxUnavailableError: It could not even be started.
         """
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
-        spawned = sandbox.spawn(self.stderr)
-        self.process, self.connection = spawned.process, spawned.connection
+        try:
+            spawned = sandbox.spawn(self.stderr)
+        except BaseException:
+            self.stderr.close()
+            raise
+        self.process, self.connection, self.scratch = spawned.process, spawned.connection, spawned.scratch
         try:
             self.connection.settimeout(START_S)
             self.connection.sendall(
@@ -228,6 +235,8 @@ class Worker:
         self.connection.close()
         self.kill()
         self.stderr.close()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
 
 
 class WorkerSandbox(Sandbox):

@@ -384,3 +384,6 @@ class ServeRun(Run):
         self.request = CallBatch(code=code, entry_point=entry_point, inputs=(), limits=limits)
         self.limit = limits.output_mb * MIB
         self._open(limits, [("program", "serve", {"code": code, "entry_point": entry_point})], link="host")
+
+    def _ending_of_calls(self, last: Mapping[str, Any]) -> tuple[Ending, str]:
+        return self._died(last["exit_code"])  # nobody asked it to end

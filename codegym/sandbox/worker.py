@@ -26,6 +26,7 @@ import os
 import resource
 import select
 import signal
+import site
 import socket
 import struct
 import sys
@@ -155,6 +156,10 @@ class Worker:
             preload(config["preload"], config["sys_path"])
         proc = self.namespaces.proc if self.namespaces else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
         self.base_bytes = linux.address_space(proc)
+        # an interpreter in root's home is of no use to anybody else
+        self.become_nobody = os.geteuid() == 0 and (
+            self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
+        )
         linux.install_filter(config["seccomp"])
         set_limits(INHERITED_LIMITS)
         sys.set_int_max_str_digits(0)
@@ -357,7 +362,7 @@ class Worker:
         linux.close_from(ACK + 1)
         self.stand(one.spec["role"])
         set_limits(self.limits(one.spec, len(request)))
-        linux.confine(f"/{one.spec['role']}" if self.enclosed else None)
+        linux.confine(f"/{one.spec['role']}" if self.enclosed else None, become_nobody=self.become_nobody)
         decoded: dict[str, Any] = marshal.loads(request)
         return decoded
 
@@ -386,7 +391,7 @@ class Worker:
         pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if pid == 0:
             try:
-                linux.confine("/program" if self.enclosed else None)
+                linux.confine("/program" if self.enclosed else None, become_nobody=self.become_nobody)
                 theirs.sendall(" ".join(linux.probe()).encode())
             finally:
                 os._exit(0)
@@ -427,6 +432,8 @@ def set_limits(limits: Mapping[int, int]) -> None:
 
 def preload(names: Iterable[str], path: Iterable[str]) -> None:
     """Import what programs are likely to import, once for all of them."""
+    site.setquit()  # the interpreter runs without site, which has more to it
+    site.sethelper()
     sys.path += path
     for name in names:
         with contextlib.suppress(ImportError):  # a version may lack a module, a sandbox a package
