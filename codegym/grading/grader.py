@@ -255,11 +255,11 @@ class _Grading:
                 break
             deaths += 1
             self._note(pending.pop(0), judging.of_ending(execution))
-        self._resolve([unit for unit in units if self._verdict(unit) == judging.UNRESOLVED])
+        self._resolve([unit for unit in units if self._is_unresolved(unit)])
 
-    def _verdict(self, unit: Unit) -> Status | None:
+    def _is_unresolved(self, unit: Unit) -> bool:
         verdict = self.verdicts.get(id(unit))
-        return verdict.status if verdict is not None else None
+        return verdict is not None and verdict.status is judging.UNRESOLVED
 
     def _note_all(self, units: Sequence[Unit], verdict: judging.Verdict) -> None:
         for unit in units:

@@ -236,7 +236,10 @@ class Run:
             return False
         self._buffer += data
         try:
-            return self._consume(on_answer)
+            go_on = self._consume(on_answer)
+            if not go_on and self.trouble is None:
+                self.trouble = (Ending.STOPPED, "ended by the host")
+            return go_on
         except ProtocolError as error:
             self.trouble = (Ending.PROTOCOL, str(error))
             return False

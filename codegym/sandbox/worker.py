@@ -210,7 +210,7 @@ class Worker:
             for end in filter(None, guest_ends):
                 end.close()
             reason = self.watch(guests, plan, host_end)
-            for one in guests:
+            for one in reversed(guests):  # a tester must not live to see its program go
                 one.kill(group=self.namespaces is None)
                 one.reap()
             self.forward(guests[-1])
