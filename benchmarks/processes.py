@@ -126,7 +126,11 @@ class Peer:
 
     def __exit__(self, *_: object) -> None:
         """Let it end, by closing its standard input."""
-        self._process.communicate()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
         self._stderr.close()
 
 
@@ -136,5 +140,3 @@ def serve(answer: Callable[[str], dict[str, Any]]) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     for line in sys.stdin:
         print(json.dumps(answer(line.strip())), file=answers, flush=True)
-    answers.close()
-    os._exit(0)  # evalplus leaves a thread that sleeps for up to 20 seconds

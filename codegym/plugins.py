@@ -11,7 +11,7 @@ import functools
 import importlib
 import importlib.metadata
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ import pluggy
 from codegym import hookspecs
 from codegym.errors import DuplicateError, NotFoundError, PluginError
 
-__all__ = ["GROUP", "KINDS", "Entry", "PluginRegistry", "load_target", "registry"]
+__all__ = ["GROUP", "KINDS", "Entry", "NamedPlugins", "PluginRegistry", "load_target", "registry"]
 
 GROUP: Final = "codegym"
 """The entry-point group."""
@@ -210,3 +210,48 @@ class PluginRegistry:
 def registry() -> PluginRegistry:
     """The registry of this process."""
     return PluginRegistry()
+
+
+class NamedPlugins:
+    """Calls hooks of the plugins that a run names, and of no others.
+
+    Attributes:
+        plugins: Their names.
+    """
+
+    def __init__(self, plugins: Sequence[str]) -> None:
+        """Look the plugins up.
+
+        Raises:
+            NotFoundError: One is not installed, or failed to load.
+        """
+        self.plugins = (plugins,) if isinstance(plugins, str) else tuple(plugins)
+        self._registry = registry()
+        if self.plugins:
+            self._registry.discover()
+        loaded = dict(self._registry.manager.list_name_plugin())
+        for name in self.plugins:
+            if name not in loaded:
+                raise NotFoundError("plugin", name, loaded, self._registry.broken.items())
+        self._others = [plugin for name, plugin in loaded.items() if name not in self.plugins]
+
+    def call(self, hook: str, **arguments: Any) -> Any:
+        """Call a hook.
+
+        Returns:
+            What pluggy returns: the results that are not None, or the first of them. None where no plugin is
+            named.
+
+        Raises:
+            PluginError: A plugin raised.
+        """
+        if not self.plugins:
+            return None
+        try:
+            return self._registry.manager.subset_hook_caller(hook, self._others)(**arguments)
+        except Exception as error:
+            raise PluginError(f"{self.whose(hook)} raised {describe(error)}") from error
+
+    def whose(self, hook: str) -> str:
+        """What messages call a hook."""
+        return f"Hook {hook!r} of one of the plugins {', '.join(map(repr, self.plugins))}"

@@ -45,7 +45,9 @@ def test_commands_run(command, tmp_path):
         solution = "from typing import List\ndef has_close_elements(xs, t):\n    return any(abs(a - b) < t for i, a in"
         solution += " enumerate(xs) for b in xs[:i])\n"
         (tmp_path / "solution.py").write_text(solution)
-        (tmp_path / "samples.jsonl").write_text(f'{{"task_id": "HumanEval/0", "solution": {solution!r}}}\n'.replace("'", '"'))
+        (tmp_path / "samples.jsonl").write_text(
+            f'{{"task_id": "HumanEval/0", "solution": {solution!r}}}\n'.replace("'", '"')
+        )
     result = run(command.split(), tmp_path)
     assert result.returncode == 0, result.stderr
 

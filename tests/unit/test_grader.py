@@ -157,7 +157,12 @@ LONG = "def f(n):\n    return {}"
 def test_long_answers_are_compared_by_value_where_bytes_differ(grader, answer, passes, stated):
     expected = {"expected": set(map(str, range(3000)))} if stated else {}
     reference = LONG.format("set(map(str, range(n)))")
-    long = task(TestCase.call(3000, **expected), TestCase.call(3000, **expected), reference=(reference,), limits=Limits())
+    long = task(
+        TestCase.call(3000, **expected),
+        TestCase.call(3000, **expected),
+        reference=(reference,),
+        limits=Limits(),
+    )
     outcome = grader.grade(Program(LONG.format(answer)), long)
     assert statuses(outcome) == ["passed" if passes else "wrong"] * 2
 

@@ -21,7 +21,6 @@ from codegym.errors import ConfigError, NotFoundError, PluginError
 from codegym.hookspecs import hookimpl
 from codegym.plugins import PluginRegistry
 from codegym.rewards import Scorer, all_passed, fraction_passed
-from codegym_envs import hooks
 from codegym_envs.solver.env import SolverEnv, SolverVectorEnv
 
 register_environments()
@@ -461,7 +460,7 @@ def watcher(monkeypatch: pytest.MonkeyPatch) -> Watcher:
     registry._discovered = True
     registry.add(watcher := Watcher(), "watcher")
     registry.add(Watcher(), "other")
-    monkeypatch.setattr(hooks, "registry", lambda: registry)
+    monkeypatch.setattr("codegym.plugins.registry", lambda: registry)
     return watcher
 
 

@@ -31,6 +31,7 @@ from typing import Any, Final
 import msgspec
 
 from codegym.errors import ConfigError
+from codegym.plugins import NamedPlugins
 
 __all__ = ["TrainConfig", "WarmStart", "load_config"]
 
@@ -84,6 +85,8 @@ class TrainConfig:
     """How many tasks of each split, from the first. None: all."""
     rewards: Mapping[str, float] = field(default_factory=lambda: {"fraction_passed": 0.5, "all_passed": 0.5})
     """Registered names, or ``module:attr``, with their weights."""
+    plugins: Sequence[str] = ()
+    """Plugins whose hooks for runs act: they may change the configuration, and add to the record."""
     sandbox: str = "local"
     workers: int | None = None
     """Programs that are judged at one time. None: as the sandbox sees fit."""
@@ -145,12 +148,14 @@ def load_config(
             are not.
 
     Raises:
+        NotFoundError: It names a plugin that is not installed.
         ConfigError: Something is malformed, unknown (close names are suggested) or makes no sense.
     """
     data = {} if file is None else _read_toml(Path(file))
     data |= {name: value for name, value in (options or {}).items() if value is not None}
     for override in overrides:
         _apply(data, override)
+    NamedPlugins(data.get("plugins", ())).call("codegym_configure", config=data)
     _check_names(data, TrainConfig)
     try:
         return msgspec.convert(data, TrainConfig)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from codegym.errors import ConfigError
+from codegym.plugins import NamedPlugins
 from codegym.rewards import Scorer, resolve_rewards
 from codegym.sandbox import Sandbox, make_sandbox
 from codegym_trl.columns import to_dataset
@@ -168,6 +169,7 @@ class _Run:
             "tasks": {name: len(getattr(self.splits, name)) for name in ("train", "validation", "test")},
             "seconds": {name: round(value, 1) for name, value in self.seconds.items()},
             "versions": {name: importlib.import_module(name).__version__ for name in PACKAGES},
+            "provenance": provenance(self.config),
             "config": dataclasses.asdict(self.config),
         }
         (self.output / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
@@ -189,6 +191,12 @@ class _Run:
         started = time.monotonic()
         yield
         self.seconds[name] = self.seconds.get(name, 0.0) + time.monotonic() - started
+
+
+def provenance(config: TrainConfig) -> dict[str, str]:
+    """What the plugins that the run names say of what its results depend on."""
+    found = NamedPlugins(config.plugins).call("codegym_provenance") or []
+    return {name: value for each in reversed(found) for name, value in each.items()}
 
 
 def max_tokens(config: TrainConfig) -> int:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from codegym import hookimpl
 from codegym.errors import ConfigError, NotFoundError
+from codegym.plugins import registry
 from codegym_trl.config import TrainConfig, WarmStart, load_config
 from codegym_trl.models import check_model
 
@@ -122,3 +124,35 @@ def test_rewards_on_the_command_line() -> None:
         read_rewards(["all_passed=much"])
     with pytest.raises(NotFoundError, match="all_passed"):
         read_rewards(["all_pased"])
+
+
+class Recorder:
+    """A plugin with hooks for runs."""
+
+    @hookimpl
+    def codegym_configure(self, config):
+        config["steps"] = 7
+
+    @hookimpl
+    def codegym_provenance(self):
+        return {"data": "v1"}
+
+
+@pytest.fixture
+def recorder():
+    registry().add(Recorder(), "recorder")
+    yield
+    registry().manager.unregister(name="recorder")
+
+
+def test_hooks_for_runs_act_only_for_plugins_that_the_run_names(recorder):
+    from codegym_trl.train import provenance
+
+    without, named = load_config(), load_config(None, {"plugins": ["recorder"]})
+    assert (without.steps, named.steps) == (40, 7)
+    assert (provenance(without), provenance(named)) == ({}, {"data": "v1"})
+
+
+def test_a_plugin_that_is_not_there():
+    with pytest.raises(NotFoundError, match="No plugin is called 'recorde'"):
+        load_config(None, {"plugins": ["recorde"]})
