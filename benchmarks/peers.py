@@ -34,8 +34,8 @@ ENVIRONMENT: Final = {"humaneval": "HUMANEVAL_OVERRIDE_PATH", "mbpp": "MBPP_OVER
 
 def read(path: Path) -> Iterator[Row]:
     """The rows of a file of JSON lines, gzipped or not."""
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt") as file:
         yield from map(json.loads, file)
 
 

@@ -14,6 +14,7 @@ import ctypes
 import os
 import signal
 import struct
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -56,9 +57,10 @@ ROOTS: Final = ("program", "tester")
 NAMESPACES: Final = {"user": "user", "mount": "mnt", "net": "net", "ipc": "ipc", "uts": "uts"}
 
 libc = ctypes.CDLL(None, use_errno=True)
-libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
-libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
-libc.prctl.restype = ctypes.c_int
+if sys.platform == "linux":
+    libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
+    libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
+    libc.prctl.restype = ctypes.c_int
 
 
 def checked(result: int, what: str) -> int:

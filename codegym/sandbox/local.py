@@ -69,10 +69,6 @@ class LocalSandbox(pool.WorkerSandbox):
 
     def spawn(self, stderr: Any) -> pool.Spawned:
         """Start a worker that builds its wall before it serves."""
-        if sys.platform != "linux":
-            raise SandboxUnavailableError(
-                f"the sandbox 'local' needs Linux, this is {sys.platform}; use 'subprocess'"
-            )
         mountpoint = mountpoint_folder()
         config = {
             "enclose": {

@@ -129,7 +129,15 @@ def worker_sources() -> bytes:
 
 
 def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> Spawned:
-    """Start an interpreter that boots the worker from its standard input."""
+    """Start an interpreter that boots the worker from its standard input.
+
+    Raises:
+        SandboxUnavailableError: There is no such interpreter, or no Linux.
+    """
+    if sys.platform != "linux":
+        raise SandboxUnavailableError(
+            f"sandboxes need Linux, this is {sys.platform}: run codegym in a container or a virtual machine"
+        )
     ours, theirs = socket.socketpair()
     environment = {
         "PYTHONHASHSEED": "0",
