@@ -42,8 +42,9 @@ FRAME: Final = struct.Struct("<Ic")
 HELLO, ANSWERS, LINK, DONE = b"h", b"a", b"l", b"d"
 RUN, SEND, STOP = b"r", b"s", b"x"
 
-TICK_S: Final = 0.05
-"""How often a running guest is looked at."""
+FIRST_LOOK_MS: Final = 5
+FIRST_TICK_S, TICK_S = 0.002, 0.05
+"""How often a running guest is looked at: less and less often."""
 FIRST_ANSWER_BYTES: Final = 16384
 CHUNK: Final = 1 << 20
 INHERITED_LIMITS: Final = {
@@ -52,6 +53,17 @@ INHERITED_LIMITS: Final = {
     # room for deep recursion through C code; the kernel keeps at least this much free below the stack
     resource.RLIMIT_STACK: 128 << 20,
 }
+HARD_LIMITS: Final = {
+    which: resource.getrlimit(which)[1]
+    for which in (
+        *INHERITED_LIMITS,
+        resource.RLIMIT_AS,
+        resource.RLIMIT_FSIZE,
+        resource.RLIMIT_CPU,
+        resource.RLIMIT_NPROC,
+    )
+}
+"""What this process started with."""
 ACK: Final = 5
 """A guest's descriptor on which it says that it is set up; closed before the program starts."""
 
@@ -134,6 +146,8 @@ class Guest:
 def excerpt(descriptor: int, limit: int) -> tuple[bytes, int]:
     """A file in memory: all of it or its two ends, and its size."""
     size = os.fstat(descriptor).st_size
+    if not size:
+        return b"", 0
     if size <= limit:
         return os.pread(descriptor, size, 0), size
     half = limit // 2
@@ -165,7 +179,7 @@ class Worker:
         sys.set_int_max_str_digits(0)
         self.files = {role: Files() for role in linux.ROOTS}
         self.null = os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR)
-        self.ack_read, self.ack_write = os.pipe()
+        self.ack_read, self.ack_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.hello(reason)
 
     def hello(self, reason: str) -> None:
@@ -206,6 +220,8 @@ class Worker:
         start = time.monotonic()
         try:
             for spec, end in zip(plan["guests"], guest_ends, strict=True):
+                if guests:  # they take their requests one after the other
+                    self.wait_until_set_up(guests[-1])
                 guests.append(self.fork(spec, end))
             for end in filter(None, guest_ends):
                 end.close()
@@ -221,7 +237,8 @@ class Worker:
                 one.close()
             if host_end is not None:
                 host_end.close()
-        self.sweep()
+        for role in {spec["role"] for spec in plan["guests"]}:
+            self.sweep(f"/{role}/tmp" if self.enclosed else self.scratch)
 
     def link(self, kind: str | None) -> tuple[socket.socket | None, list[socket.socket | None]]:
         """The worker's end of a link, if any, and each guest's end."""
@@ -237,23 +254,29 @@ class Worker:
             Why the run has to be ended, or None when it ended by itself.
         """
         last = guests[-1]
+        progress = time.monotonic()
         poller = select.poll()
-        poller.register(self.control, select.POLLIN)
         poller.register(last.pidfd, select.POLLIN)
+        # Most guests are done in a moment. As long as one lives, each page that we write to has to be copied:
+        # so
+        # nothing is done in that moment.
+        if link is None and poller.poll(FIRST_LOOK_MS):
+            self.check_set_up(last)
+            return None
+        self.wait_until_set_up(last)
+        poller.register(self.control, select.POLLIN)
         if link is not None:
             link.settimeout(plan["wall_s"])
             poller.register(link, select.POLLIN)
-        progress = time.monotonic()
         idle = False
+        tick = FIRST_TICK_S
         while True:
             now = time.monotonic()
-            if idle:
-                wait = TICK_S
-            elif now - progress >= plan["wall_s"]:
+            if not idle and now - progress >= plan["wall_s"]:
                 return "wall"
-            else:
-                wait = min(TICK_S, plan["wall_s"] - (now - progress))
-            ready = {descriptor for descriptor, _ in poller.poll(wait * 1000 + 1)}
+            wait = tick if idle else min(tick, plan["wall_s"] - (now - progress))
+            tick = min(2 * tick, TICK_S)
+            ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
             if self.control.fileno() in ready:
                 kind, payload = self.receive()
                 if kind == STOP:
@@ -311,22 +334,34 @@ class Worker:
     # Guests
 
     def fork(self, spec: Mapping[str, Any], link: socket.socket | None) -> Guest:
-        """Fork a guest, and wait until it has taken its request off the connection.
-
-        Raises:
-            RuntimeError: It ended before that: the wall could not be built.
-        """
+        """Fork a guest; it takes its request off the connection by itself."""
         one = Guest(spec, self.files[spec["role"]])
         one.pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if one.pid == 0:
             self.become(one, link)
         one.pidfd = os.pidfd_open(one.pid)
-        ready = select.select([self.ack_read, one.pidfd], [], [])[0]
-        if self.ack_read not in ready:
-            one.reap()
-            raise RuntimeError(f"a guest could not be set up: {one.report()}")
-        os.read(self.ack_read, 1)
         return one
+
+    def wait_until_set_up(self, one: Guest) -> None:
+        """Wait until a guest has taken its request, and with that the connection is ours again.
+
+        Raises:
+            RuntimeError: It ended before that: the wall could not be built.
+        """
+        select.select([self.ack_read, one.pidfd], [], [])
+        self.check_set_up(one)
+
+    def check_set_up(self, one: Guest) -> None:
+        """Make sure that a guest was set up before it ended.
+
+        Raises:
+            RuntimeError: It was not.
+        """
+        try:
+            os.read(self.ack_read, 1)
+        except BlockingIOError:
+            one.reap()
+            raise RuntimeError(f"a guest could not be set up: {one.report()}") from None
 
     def become(self, one: Guest, link: socket.socket | None) -> None:
         """In the child: turn into a guest, take the request, and run it. Does not return."""
@@ -401,17 +436,17 @@ class Worker:
         ours.close()
         return set(seen)
 
-    def sweep(self) -> None:
-        """Empty the scratch folders. A worker that cannot do it ends, and the host starts another."""
-        folders = [f"/{role}/tmp" for role in linux.ROOTS] if self.enclosed else [self.scratch]
-        for folder in folders:
-            for path, folders, files in os.walk(folder, topdown=False):
-                for name in files:
-                    os.unlink(os.path.join(path, name))
-                for name in folders:
-                    remove_folder(os.path.join(path, name))
-            if os.listdir(folder):  # what cannot be listed is passed over in silence by os.walk
-                raise OSError(f"{folder} cannot be emptied")
+    def sweep(self, scratch: str) -> None:
+        """Empty a scratch folder. A worker that cannot do it ends, and the host starts another."""
+        if not os.listdir(scratch):
+            return
+        for path, folders, files in os.walk(scratch, topdown=False):
+            for name in files:
+                os.unlink(os.path.join(path, name))
+            for name in folders:
+                remove_folder(os.path.join(path, name))
+        if os.listdir(scratch):  # what cannot be listed is passed over in silence by os.walk
+            raise OSError(f"{scratch} cannot be emptied")
 
 
 def remove_folder(path: str) -> None:
@@ -425,7 +460,7 @@ def remove_folder(path: str) -> None:
 def set_limits(limits: Mapping[int, int]) -> None:
     """Have the kernel hold limits, as far as it does not hold lower ones."""
     for which, limit in limits.items():
-        hard = resource.getrlimit(which)[1]
+        hard = HARD_LIMITS[which]
         value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
         resource.setrlimit(which, (value, value))
 
