@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Figure", "Report", "median"]
+__all__ = ["Figure", "Report", "mean", "median"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,3 +156,8 @@ def machine() -> dict[str, Any]:
 def median(rounds: Sequence[Mapping[str, Any]], name: str) -> float:
     """The median of one figure over several rounds."""
     return float(statistics.median(one[name] for one in rounds))
+
+
+def mean(rounds: Sequence[Mapping[str, Any]], name: str) -> float:
+    """The mean of one figure over several rounds."""
+    return float(statistics.fmean(one[name] for one in rounds))

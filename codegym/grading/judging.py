@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -113,13 +114,28 @@ def longest(unit: Unit) -> int:
 
 def _of_exception(expected: Any, answer: Answer) -> Verdict:
     names, message = read_exception(answer.payload)
-    if isinstance(expected, Raises) and answer.kind == AnswerKind.RAISED and expected.exception in names:
+    if isinstance(expected, Raises) and answer.kind == AnswerKind.RAISED and is_a(names, expected.exception):
         return Verdict(Status.PASSED, answer.cpu_s)
     status = Status.MEMORY if "MemoryError" in names else Status.ERROR
     text = f"{names[0]}: {message}" if message else names[0]
     if answer.kind == AnswerKind.UNSENDABLE:
         text = f"answered something that is not data: {text}"
     return Verdict(status, answer.cpu_s, text)
+
+
+def is_a(names: Sequence[str], expected: str) -> bool:
+    """Whether an exception with these class names is one of that name.
+
+    A class of the program's own may claim any number of bases; it counts as the first built-in one among
+    them.
+    """
+    for name in names:
+        if name == expected:
+            return True
+        kind = getattr(builtins, name, None)
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            return expected in [base.__name__ for base in kind.__mro__]
+    return False
 
 
 def of_test_code(answer: Answer) -> Verdict:
@@ -130,14 +146,13 @@ def of_test_code(answer: Answer) -> Verdict:
         names, message = read_exception(answer.payload)
     except ProtocolError as error:
         return Verdict(Status.ERROR, answer.cpu_s, str(error))
+    if "AssertionError" in names:
+        return Verdict(Status.WRONG, answer.cpu_s, "an assertion failed")
     status = {
-        "AssertionError": Status.WRONG,
         "MemoryError": Status.MEMORY,
         "Invalid": Status.INVALID,
         "TestArgumentError": Status.INVALID,
     }.get(names[0], Status.ERROR)
-    if status == Status.WRONG:  # the message of an assertion may hold the expected value
-        return Verdict(status, answer.cpu_s, "an assertion failed")
     return Verdict(status, answer.cpu_s, f"{names[0]}: {message}" if message else names[0])
 
 

@@ -24,7 +24,7 @@ from _blake2 import blake2b  # what hashlib has, without OpenSSL, which costs ev
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
-from codegym.sandbox.plain import decode, encode, is_plain, pieces
+from codegym.sandbox.plain import Opaque, decode, encode, is_plain, pieces
 
 __all__ = ["ANSWERS", "HEADER", "LINK", "MODES", "shorten"]
 
@@ -44,11 +44,12 @@ BUSY_PIECES: Final = 64
 """After so many pieces of one long answer the guest shows that it is alive: the time to write is not the
 program's."""
 UNLIMITED: Final = 1 << 62
-MESSAGE_CHARS: Final = 2000
+MESSAGE_CHARS, NAME_CHARS, NAMES = 2000, 100, 20
 
 clock = time.process_time_ns
 
 
+ITERATORS: Final = ("generator", "map", "filter", "zip", "enumerate", "chain", "reversed", "list_iterator")
 NOT_PASSED_ON: Final = (StopIteration, StopAsyncIteration, UnicodeError, BaseExceptionGroup)
 """Exceptions that steer loops, or cannot be built from a message."""
 
@@ -118,7 +119,7 @@ def load(source: str, path: str) -> Callable[..., Any]:
         execute(source, module)
         function = entry(module, path)
     except Invalid as error:
-        write_answer(INVALID, encode(str(error)), clock() - start)
+        write_answer(INVALID, encode(str(error)[:MESSAGE_CHARS]), clock() - start)
         os._exit(0)
     except BaseException as error:
         write_answer(LOAD_ERROR, describe(error), clock() - start)
@@ -137,11 +138,11 @@ def write_answer(kind: bytes, payload: bytes, cpu_ns: int) -> None:
         view = view[os.write(ANSWERS, view) :]
 
 
-def describe(error: BaseException) -> bytes:
-    """An exception as plain data: the names of its classes, and its message."""
-    names = [kind.__name__ for kind in type(error).__mro__ if kind is not object]
+def describe(error: BaseException, keep_back: bool = False) -> bytes:
+    """An exception as plain data: the names of its classes, and its message, unless that is kept back."""
+    names = [kind.__name__[:NAME_CHARS] for kind in type(error).__mro__[:NAMES] if kind is not object]
     try:
-        message = str(error)[:MESSAGE_CHARS]
+        message = "" if keep_back else str(error)[:MESSAGE_CHARS]
     except BaseException as another:
         message = f"(its message raised {type(another).__name__})"
     return encode([names, message])
@@ -243,7 +244,7 @@ def run_script(request: dict[str, Any]) -> NoReturn:
     try:
         execute(source, new_module("__main__", filename, source))
     except Invalid as error:
-        write_answer(INVALID, encode(str(error)), clock() - start)
+        write_answer(INVALID, encode(str(error)[:MESSAGE_CHARS]), clock() - start)
         status = 1
     except SystemExit as error:
         status = exit_status(error.code)
@@ -294,7 +295,10 @@ def run_tests(request: dict[str, Any]) -> None:
             if check is not None:
                 check(ask)
         except BaseException as error:
-            write_answer(RAISED, describe(error), clock() - start)
+            keep_back = not (
+                hasattr(error, "from_program") or isinstance(error, (Invalid, TestArgumentError))
+            )
+            write_answer(RAISED, describe(error, keep_back), clock() - start)
         else:
             write_answer(VALUE, encode(None), clock() - start)
 
@@ -316,8 +320,17 @@ class Proxy:
             elif kind in (RAISED, UNSENDABLE):
                 raise as_exception(decode(payload))
             else:
-                return decode(payload)
-        raise CandidateError("the program ended")
+                return restore(decode(payload))
+        raise from_program(CandidateError("the program ended"))
+
+
+def restore(value: Any) -> Any:
+    """An answer as tests expect it: what can be iterated over, can be again."""
+    if type(value) is not Opaque or type(value.content) is not list:
+        return value
+    if value.name == "range":
+        return range(*value.content)
+    return iter(value.content) if value.name in ITERATORS else value.content
 
 
 def write_back(args: tuple[Any, ...], changed: Any) -> None:
@@ -339,8 +352,16 @@ def as_exception(description: Any) -> Exception:
     names, message = description
     kind = getattr(builtins, str(names[0]), None)
     if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, NOT_PASSED_ON):
-        return kind(message)
-    return CandidateError(f"{names[0]}: {message}")
+        return from_program(kind(message))
+    return from_program(CandidateError(f"{names[0]}: {message}"))
+
+
+def from_program(error: Exception) -> Exception:
+    """Mark an exception as the program's; the messages of others are the test's, and may tell what it
+    expects.
+    """
+    error.from_program = True  # type: ignore[attr-defined]
+    return error
 
 
 # Sockets ----------------------------------------------------------------------------------------------------

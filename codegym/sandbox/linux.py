@@ -146,6 +146,7 @@ def enclose(config: Mapping[str, Any]) -> tuple[set[str], ProcessNamespaces | No
         unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
     except OSError as error:
         return set(), None, str(error)
+    checked(libc.sethostname(b"guest", 5), "sethostname")
     build_roots(config)
     reason = ""
     try:

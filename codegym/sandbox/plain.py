@@ -13,7 +13,7 @@ from __future__ import annotations
 import marshal
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from types import EllipsisType
 from typing import Any
 
@@ -27,6 +27,8 @@ PLAIN = SCALARS | SEQUENCES | {dict}
 BASES = (int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
 """What a subclass may be a subclass of."""
 MAX_COLLISIONS = 1000
+MAX_ITERATION = 100_000
+"""Elements that are taken from an iterator."""
 PIECE = 4096
 """Elements that are encoded at a time."""
 
@@ -181,6 +183,8 @@ def _content(value: Any) -> object:
         return value.tolist()
     if isinstance(value, type):
         return value.__qualname__
+    if hasattr(value, "__next__"):
+        return list(islice(value, MAX_ITERATION))
     state = getattr(value, "__dict__", None)
     return dict(state) if isinstance(state, dict) else None
 
@@ -200,7 +204,7 @@ def decode(data: bytes) -> Any:
     reader = _Reader(data)
     try:
         value = reader.value(0)
-    except (IndexError, struct.error, UnicodeDecodeError, TypeError) as error:
+    except (IndexError, struct.error, UnicodeDecodeError, TypeError, RecursionError) as error:
         raise DecodeError(f"not plain data: {error}") from error
     if reader.position != len(data):
         raise DecodeError(f"{len(data) - reader.position} bytes follow the value")

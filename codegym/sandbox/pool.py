@@ -148,6 +148,7 @@ def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> 
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "1",  # else each thread would reserve address space by the dozen MiB
         **{name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")},
     }
     arguments = [*command, "-s", "-S", "-P", "-X", "utf8", "-c", BOOT]
@@ -226,10 +227,15 @@ class Worker:
                 kind, payload = self.receive()
                 if kind == wire.DONE:
                     return run.finish(marshal.loads(payload), time.monotonic() - start)
-                if kind == wire.ANSWERS and not run.feed(payload, on_answer):
+                if kind != wire.ANSWERS:
+                    run.keep(kind, payload)
+                elif not run.feed(payload, on_answer):
                     self.connection.sendall(wire.frame(wire.STOP, b""))
         except (OSError, EOFError) as error:
             raise self.died(error) from error
+        except BaseException:  # of `on_answer`, or an interrupt: in the middle of a run nobody else can go on
+            self.close()
+            raise
 
     def kill(self) -> None:
         """End the process and all its guests."""
@@ -335,6 +341,10 @@ class WorkerSandbox(Sandbox):
                     worker = None
                     causes.append(str(error))
                     log.warning("a sandbox worker died: %s", error)
+                except BaseException:
+                    self._live.discard(worker)
+                    worker = None
+                    raise
             raise InfraError(f"the sandbox failed {len(causes)} times on one request; last: {causes[-1]}")
         finally:
             self._idle.put(worker)
@@ -409,8 +419,12 @@ class WorkerSession(Session):
             raise SessionEndedError(self._ended)
         if kind == wire.ANSWERS:
             self._run.feed(payload, None)
+            if self._run.trouble is not None:
+                raise SessionEndedError(self._stop(*self._run.trouble))
         elif kind == wire.LINK:
             self._answers += payload
+        else:
+            self._run.keep(kind, payload)
 
     def call(self, *args: Any, **kwargs: Any) -> Answer:
         """Call the entry point."""
@@ -439,6 +453,7 @@ class WorkerSession(Session):
                 kind, payload = wire.receive_frame(self._connection)
                 if kind == wire.DONE:
                     break
+                self._run.keep(kind, payload)
         except (OSError, EOFError) as error:
             raise self._broken(error) from error
         done = self._run.finish(marshal.loads(payload), time.monotonic() - self._start)

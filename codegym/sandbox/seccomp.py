@@ -34,12 +34,12 @@ ALLOWED: Final = frozenset({
     "sched_getscheduler", "sched_get_priority_max", "sched_get_priority_min", "getpriority", "getrlimit",
     "setrlimit", "prlimit64", "getrusage", "sysinfo", "uname", "getrandom", "restart_syscall", "capget",
     "getcpu", "prctl", "socketpair", "sendto", "recvfrom", "sendmsg", "recvmsg", "shutdown", "getsockopt",
-    "setsockopt", "getsockname", "getpeername", "accept", "accept4", "listen", "bind", "connect",
+    "setsockopt", "getsockname", "getpeername",
 })
 # fmt: on
-"""By name; those that an architecture lacks are left out there. Not among them: mount, namespaces, ptrace and
-other ways into processes, io_uring, bpf, userfaultfd, perf, keyrings, System V IPC, modules, clocks that can
-be set."""
+"""By name; those that an architecture lacks are left out there. Not among them: sockets
+that have a name, mount, namespaces, ptrace and other ways into processes, io_uring, bpf, userfaultfd, perf,
+keyrings, System V IPC, modules, clocks that can be set."""
 
 PRIVILEGED: Final = frozenset({"setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"})
 """What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get

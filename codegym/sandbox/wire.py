@@ -42,11 +42,14 @@ from codegym.sandbox.plain import DecodeError, decode
 from codegym.sandbox.worker import (
     ANSWERS,
     DONE,
+    FIRST,
     FRAME,
     HELLO,
     LINK,
     RUN,
     SEND,
+    STDERR,
+    STDOUT,
     STOP,
     Disconnected,
     receive_exactly,
@@ -55,8 +58,11 @@ from codegym.sandbox.worker import (
 __all__ = [
     "ANSWERS",
     "DONE",
+    "FIRST",
     "HELLO",
     "LINK",
+    "STDERR",
+    "STDOUT",
     "STOP",
     "ProtocolError",
     "Run",
@@ -78,6 +84,8 @@ ANSWER_KINDS: Final = {
 EXCERPT_BYTES: Final = 4096
 """What is kept of output that nobody compares."""
 MIB: Final = 1 << 20
+MESSAGE_BYTES: Final = 1 << 14
+"""A guest cuts its messages to less."""
 SIGKILL, SIGXFSZ = 9, 25
 
 
@@ -144,6 +152,18 @@ def guest_spec(role: str, mode: str, limits: Limits, request: bytes, stdout_byte
     }
 
 
+def read_message(payload: bytes) -> str:
+    """A message that a guest sends, as text that can be written anywhere.
+
+    Raises:
+        ProtocolError: It sent something else.
+    """
+    message = read_small(payload)
+    if type(message) is not str:
+        raise ProtocolError("a message that is no text")
+    return writable(message)
+
+
 def read_exception(payload: bytes) -> tuple[Sequence[str], str]:
     """The class names and the message of an exception that a guest reports.
 
@@ -151,14 +171,27 @@ def read_exception(payload: bytes) -> tuple[Sequence[str], str]:
         ProtocolError: It reports something else.
     """
     try:
-        names, message = decode(payload)
-    except (DecodeError, TypeError, ValueError) as error:
+        names, message = read_small(payload)
+    except (TypeError, ValueError) as error:
         raise ProtocolError(f"an exception that cannot be read: {error}") from error
-    if not (
-        isinstance(names, list) and names and all(type(n) is str for n in names) and type(message) is str
-    ):
+    if not (isinstance(names, list) and names and all(type(name) is str for name in (*names, message))):
         raise ProtocolError("an exception without names")
-    return names, message
+    return [writable(name) for name in names], writable(message)
+
+
+def read_small(payload: bytes) -> Any:
+    """Plain data that is not meant to be long."""
+    if len(payload) > MESSAGE_BYTES:
+        raise ProtocolError(f"a message of {len(payload)} bytes")
+    try:
+        return decode(payload)
+    except DecodeError as error:
+        raise ProtocolError(str(error)) from error
+
+
+def writable(text: str) -> str:
+    """Text without what UTF-8 cannot write."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def replaced(execution: Execution, ending: Ending, message: str) -> Execution:
@@ -225,6 +258,11 @@ class Run:
         self.trouble: tuple[Ending, str] | None = None
         self.raised: tuple[Sequence[str], str] | None = None
         self._buffer = bytearray()
+        self._outputs: dict[bytes, bytes] = {}
+
+    def keep(self, kind: bytes, payload: bytes) -> None:
+        """Take in what was printed, or what the program in a check said of itself."""
+        self._outputs[kind] = payload
 
     def feed(self, data: bytes, on_answer: OnAnswer | None) -> bool:
         """Take in bytes that the guest wrote.
@@ -287,10 +325,7 @@ class Run:
 
     def _not_loaded(self, kind: bytes, payload: bytes) -> None:
         if kind == INVALID:
-            try:
-                self.trouble = (Ending.INVALID, str(decode(payload)))
-            except DecodeError as error:
-                raise ProtocolError(str(error)) from error
+            self.trouble = (Ending.INVALID, read_message(payload))
             return
         names, message = read_exception(payload)
         ending = Ending.MEMORY if "MemoryError" in names else Ending.LOAD_ERROR
@@ -300,7 +335,7 @@ class Run:
         """What happened, all told."""
         last = report["guests"][-1]
         if isinstance(self.request, Check):
-            self._look_at_program(report["guests"][0]["first_answer"])
+            self._look_at_program(self._outputs.get(FIRST, b""))
         ending, message = self._ending(report, last)
         return Execution(
             ending=ending,
@@ -311,8 +346,8 @@ class Run:
             cpu_s=sum(one["cpu_s"] for one in report["guests"]),
             wall_s=wall_s,
             peak_mb=max(one["peak_mb"] for one in report["guests"]),
-            stdout=last["stdout"],
-            stderr=last["stderr"],
+            stdout=self._outputs.get(STDOUT, b""),
+            stderr=self._outputs.get(STDERR, b""),
         )
 
     def _look_at_program(self, written: bytes) -> None:
@@ -338,17 +373,19 @@ class Run:
         if reason == "stopped":
             return Ending.STOPPED, "ended by the host"
         return (
-            self._ending_of_script(last) if isinstance(self.request, Script) else self._ending_of_calls(last)
+            self._ending_of_script(report)
+            if isinstance(self.request, Script)
+            else self._ending_of_calls(last)
         )
 
-    def _ending_of_script(self, last: Mapping[str, Any]) -> tuple[Ending, str]:
-        code = last["exit_code"]
+    def _ending_of_script(self, report: Mapping[str, Any]) -> tuple[Ending, str]:
+        code = report["guests"][-1]["exit_code"]
         if self.raised is not None:
             names, message = self.raised
             ending = Ending.MEMORY if "MemoryError" in names else Ending.EXITED
             return ending, f"{names[0]}: {message}" if message else names[0]
-        if last["stdout_size"] >= self.limit or code == -SIGXFSZ:
-            return Ending.OUTPUT, f"printed {last['stdout_size']} bytes, the limit is {self.limit}"
+        if report["stdout_size"] >= self.limit or code == -SIGXFSZ:
+            return Ending.OUTPUT, f"printed {report['stdout_size']} bytes, the limit is {self.limit}"
         return (Ending.DONE, "") if code == 0 else self._died(code)
 
     def _ending_of_calls(self, last: Mapping[str, Any]) -> tuple[Ending, str]:

@@ -10,6 +10,8 @@ The host speaks first, in frames of a length, a type and a payload; the worker a
                      STOP  end the run
     worker to host   HELLO what the wall is made of, once
                      ANSWERS, LINK  bytes from the guest, unread
+                     FIRST what the program in a check said of itself
+                     STDOUT, STDERR  what was printed, or the two ends of it
                      DONE  how the run ended
 
 Runs inside the sandbox: standard library only.
@@ -31,21 +33,40 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from codegym.sandbox import guest, linux
 
-__all__ = ["DONE", "FRAME", "HELLO", "LINK", "RUN", "SEND", "STOP", "Disconnected", "Worker", "main"]
+__all__ = [
+    "ANSWERS",
+    "DONE",
+    "FIRST",
+    "FRAME",
+    "HELLO",
+    "LINK",
+    "RUN",
+    "SEND",
+    "STDERR",
+    "STDOUT",
+    "STOP",
+    "Disconnected",
+    "Worker",
+    "main",
+]
 
 FRAME: Final = struct.Struct("<Ic")
-HELLO, ANSWERS, LINK, DONE = b"h", b"a", b"l", b"d"
+HELLO, ANSWERS, LINK, FIRST, STDOUT, STDERR, DONE = b"h", b"a", b"l", b"f", b"o", b"e", b"d"
 RUN, SEND, STOP = b"r", b"s", b"x"
 
 FIRST_LOOK_MS: Final = 5
 FIRST_TICK_S, TICK_S = 0.002, 0.05
 """How often a running guest is looked at: less and less often."""
-FIRST_ANSWER_BYTES: Final = 16384
+FIRST_ANSWER_BYTES, STDERR_BYTES = 16384, 4096
+SCRATCH_MODE: Final = 0o1777
+CUT: Final = b"\n...\n"
+WRITING: Final = 4
+"""How many times longer a guest may take for one answer when it shows that it is writing it down."""
 CHUNK: Final = 1 << 20
 INHERITED_LIMITS: Final = {
     resource.RLIMIT_NOFILE: 256,
@@ -72,28 +93,66 @@ class Disconnected(Exception):
     """The other end has closed the connection."""
 
 
-class Files:
-    """Where the guests of one role write, one after the other: files in memory, kept since making them takes
-    time.
-    """
+class Progress:
+    """Follows a file of answers by their headers. What is in the answers never comes into this process."""
 
     def __init__(self) -> None:
-        self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
+        self.position = 0
+        """Where the next answer begins."""
+        self.busy = False
+        """Whether the guest has shown that it is alive, but not answered since."""
 
-    def clear(self) -> None:
-        """Make them ready for the next guest; nobody else has them open by then."""
-        for descriptor in (self.answers, self.stdout, self.stderr):
-            if os.lseek(descriptor, 0, os.SEEK_CUR) or os.fstat(descriptor).st_size:
-                os.ftruncate(descriptor, 0)
-                os.lseek(descriptor, 0, os.SEEK_SET)
+    def follow(self, descriptor: int, size: int) -> bool:
+        """Go on to the end of the file; returns whether there was a whole answer."""
+        answered = False
+        while self.position + guest.HEADER.size <= size:
+            header = os.pread(descriptor, guest.HEADER.size, self.position)
+            if len(header) < guest.HEADER.size:
+                break
+            kind, length, _ = guest.HEADER.unpack(header)
+            if self.position + guest.HEADER.size + length > size:
+                break
+            self.position += guest.HEADER.size + length
+            self.busy = kind == guest.BUSY
+            answered = answered or not self.busy
+        return answered
+
+
+class Replies:
+    """Counts the whole replies in a stream."""
+
+    def __init__(self) -> None:
+        self.header = b""
+        self.rest = 0
+        """Bytes that the present reply still lacks."""
+
+    def feed(self, data: bytes) -> bool:
+        """Take in some bytes; returns whether they end a reply."""
+        ended = False
+        while data:
+            if self.rest:
+                taken = min(self.rest, len(data))
+                self.rest -= taken
+            else:
+                taken = min(guest.HEADER.size - len(self.header), len(data))
+                self.header += data[:taken]
+                if len(self.header) < guest.HEADER.size:
+                    return ended
+                self.kind, self.rest, _ = guest.HEADER.unpack(self.header)
+                self.header = b""
+            data = data[taken:]
+            ended = ended or (not self.rest and self.kind != guest.CHANGED)
+        return ended
 
 
 class Guest:
     """One forked child, seen from the worker."""
 
-    def __init__(self, spec: Mapping[str, Any], files: Files) -> None:
+    def __init__(self, spec: Mapping[str, Any]) -> None:
         self.spec = spec
-        self.files = files
+        # new ones for each guest: locks, modes and flags of a file outlive those who set them
+        self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
+        self.progress = Progress()
         self.pid = self.pidfd = -1
         self.sent = 0
         """Bytes of answers that the host has."""
@@ -123,35 +182,11 @@ class Guest:
                 "peak_mb": usage.ru_maxrss / 1024,
             }
 
-    def report(self) -> dict[str, Any]:
-        """All that the host wants to know."""
-        assert self.ended is not None
-        limit = self.spec["stdout_bytes"]
-        out, size = excerpt(self.files.stdout, limit)
-        return {
-            **self.ended,
-            "first_answer": os.pread(self.files.answers, FIRST_ANSWER_BYTES, 0),
-            "stdout": out,
-            "stdout_size": size,
-            "stderr": excerpt(self.files.stderr, 4096)[0],
-        }
-
     def close(self) -> None:
         """Give the descriptors back."""
-        if self.pidfd >= 0:
-            os.close(self.pidfd)
-        self.files.clear()
-
-
-def excerpt(descriptor: int, limit: int) -> tuple[bytes, int]:
-    """A file in memory: all of it or its two ends, and its size."""
-    size = os.fstat(descriptor).st_size
-    if not size:
-        return b"", 0
-    if size <= limit:
-        return os.pread(descriptor, size, 0), size
-    half = limit // 2
-    return os.pread(descriptor, half, 0) + b"\n...\n" + os.pread(descriptor, half, size - half), size
+        for descriptor in (self.answers, self.stdout, self.stderr, self.pidfd):
+            if descriptor >= 0:
+                os.close(descriptor)
 
 
 class Worker:
@@ -177,8 +212,6 @@ class Worker:
         linux.install_filter(config["seccomp"])
         set_limits(INHERITED_LIMITS)
         sys.set_int_max_str_digits(0)
-        self.files = {role: Files() for role in linux.ROOTS}
-        self.null = os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR)
         self.ack_read, self.ack_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.hello(reason)
 
@@ -192,6 +225,31 @@ class Worker:
     def send(self, kind: bytes, payload: bytes) -> None:
         """Send one frame."""
         self.control.sendall(FRAME.pack(len(payload), kind) + payload)
+
+    def send_excerpt(self, kind: bytes, descriptor: int, limit: int) -> int:
+        """Send a file as one frame, or its two ends where it is longer than `limit`; returns its size."""
+        size = os.fstat(descriptor).st_size
+        if size > limit:
+            half = limit // 2
+            self.control.sendall(FRAME.pack(2 * half + len(CUT), kind))
+            self.copy(descriptor, 0, half)
+            self.control.sendall(CUT)
+            self.copy(descriptor, size - half, half)
+        elif size:
+            self.control.sendall(FRAME.pack(size, kind))
+            self.copy(descriptor, 0, size)
+        return size
+
+    def copy(self, descriptor: int, offset: int, count: int) -> None:
+        """Send part of a file without reading it, so that nothing of it is left for the next guest to
+        find.
+        """
+        while count:
+            sent = os.sendfile(self.control.fileno(), descriptor, offset, count)
+            if not sent:  # a guest has cut it short meanwhile
+                self.control.sendall(bytes(count))
+                return
+            offset, count = offset + sent, count - sent
 
     def receive(self) -> tuple[bytes, bytes]:
         """Receive one frame.
@@ -229,9 +287,7 @@ class Worker:
             for one in reversed(guests):  # a tester must not live to see its program go
                 one.kill(group=self.namespaces is None)
                 one.reap()
-            self.forward(guests[-1])
-            report = {"reason": reason, "wall_s": time.monotonic() - start}
-            self.send(DONE, marshal.dumps({**report, "guests": [one.report() for one in guests]}, 2))
+            self.report(guests, {"reason": reason, "wall_s": time.monotonic() - start})
         finally:
             for one in guests:
                 one.close()
@@ -239,6 +295,16 @@ class Worker:
                 host_end.close()
         for role in {spec["role"] for spec in plan["guests"]}:
             self.sweep(f"/{role}/tmp" if self.enclosed else self.scratch)
+
+    def report(self, guests: Sequence[Guest], report: dict[str, Any]) -> None:
+        """Send all that the host wants to know of a run that has ended."""
+        last = guests[-1]
+        self.forward(last)
+        if len(guests) > 1:
+            self.send_excerpt(FIRST, guests[0].answers, FIRST_ANSWER_BYTES)
+        report["stdout_size"] = self.send_excerpt(STDOUT, last.stdout, last.spec["stdout_bytes"])
+        self.send_excerpt(STDERR, last.stderr, STDERR_BYTES)
+        self.send(DONE, marshal.dumps({**report, "guests": [one.ended for one in guests]}, 2))
 
     def link(self, kind: str | None) -> tuple[socket.socket | None, list[socket.socket | None]]:
         """The worker's end of a link, if any, and each guest's end."""
@@ -267,14 +333,13 @@ class Worker:
         poller.register(self.control, select.POLLIN)
         if link is not None:
             link.settimeout(plan["wall_s"])
-            poller.register(link, select.POLLIN)
-        idle = False
+        replies, idle = Replies(), False
         tick = FIRST_TICK_S
         while True:
-            now = time.monotonic()
-            if not idle and now - progress >= plan["wall_s"]:
+            left = plan["wall_s"] * self.stretch(last) - (time.monotonic() - progress)
+            if left <= 0 and not idle:
                 return "wall"
-            wait = tick if idle else min(tick, plan["wall_s"] - (now - progress))
+            wait = tick if idle else min(tick, left)
             tick = min(2 * tick, TICK_S)
             ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
             if self.control.fileno() in ready:
@@ -284,20 +349,20 @@ class Worker:
                 assert link is not None
                 try:
                     link.sendall(payload)
-                except BrokenPipeError:  # it has ended; its pidfd will say so
-                    pass
                 except TimeoutError:  # it does not listen
                     return "wall"
+                except OSError:  # it has ended; its pidfd will say so
+                    pass
+                poller.register(link, select.POLLIN)
                 progress, idle = self.mark(guests), False
             if link is not None and link.fileno() in ready:
-                data = link.recv(CHUNK)
-                if data:
-                    self.send(LINK, data)
-                    idle = True
-                else:
+                data = receive_some(link)
+                self.send(LINK, data)
+                idle = replies.feed(data)
+                if idle or not data:  # between calls the host does not listen, so that we must not talk
                     poller.unregister(link)
             if self.forward(last):
-                progress = self.mark(guests)
+                progress, idle = self.mark(guests), link is not None
             if last.pidfd in ready:
                 return None
             if any(self.overspent(one, plan) for one in guests):
@@ -310,32 +375,33 @@ class Worker:
                 one.mark = one.cpu_s()
         return time.monotonic()
 
+    def stretch(self, one: Guest) -> int:
+        """By how much the limits of a guest are stretched at the moment."""
+        return WRITING if one.progress.busy else 1
+
     def overspent(self, one: Guest, plan: Mapping[str, Any]) -> bool:
         """Whether a guest has used up its CPU time, since its last progress or in all."""
         try:
             spent = one.cpu_s()
         except OSError:  # it has just ended
             return False
-        return bool(spent - one.mark > plan["cpu_s"] or spent > plan["total_cpu_s"])
+        return bool(spent - one.mark > plan["cpu_s"] * self.stretch(one) or spent > plan["total_cpu_s"])
 
     def forward(self, one: Guest) -> bool:
-        """Send the host what a guest has answered since the last time; returns whether there was anything."""
-        size = os.fstat(one.files.answers).st_size
-        moved = False
+        """Send the host what a guest has answered since the last time; returns whether an answer is whole."""
+        size = os.fstat(one.answers).st_size
         while one.sent < size:
-            data = os.pread(one.files.answers, min(CHUNK, size - one.sent), one.sent)
-            if not data:
-                break
-            self.send(ANSWERS, data)
-            one.sent += len(data)
-            moved = True
-        return moved
+            count = min(CHUNK, size - one.sent)
+            self.control.sendall(FRAME.pack(count, ANSWERS))
+            self.copy(one.answers, one.sent, count)
+            one.sent += count
+        return one.progress.follow(one.answers, size)
 
     # Guests
 
     def fork(self, spec: Mapping[str, Any], link: socket.socket | None) -> Guest:
         """Fork a guest; it takes its request off the connection by itself."""
-        one = Guest(spec, self.files[spec["role"]])
+        one = Guest(spec)
         one.pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if one.pid == 0:
             self.become(one, link)
@@ -361,7 +427,8 @@ class Worker:
             os.read(self.ack_read, 1)
         except BlockingIOError:
             one.reap()
-            raise RuntimeError(f"a guest could not be set up: {one.report()}") from None
+            reason = os.pread(one.stderr, STDERR_BYTES, 0).decode(errors="replace")
+            raise RuntimeError(f"a guest could not be set up: {one.ended} {reason}") from None
 
     def become(self, one: Guest, link: socket.socket | None) -> None:
         """In the child: turn into a guest, take the request, and run it. Does not return."""
@@ -387,10 +454,9 @@ class Worker:
         os.setsid()
         if self.namespaces is None:
             linux.die_with_parent()
-        end = self.null if link is None else link.fileno()
-        for target, source in enumerate(
-            [self.null, one.files.stdout, one.files.stderr, one.files.answers, end, self.ack_write]
-        ):
+        null = os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR)
+        end = null if link is None else link.fileno()
+        for target, source in enumerate([null, one.stdout, one.stderr, one.answers, end, self.ack_write]):
             os.dup2(source, target)
         request = receive_exactly(self.control, one.spec["size"])
         self.control.detach()
@@ -438,23 +504,34 @@ class Worker:
 
     def sweep(self, scratch: str) -> None:
         """Empty a scratch folder. A worker that cannot do it ends, and the host starts another."""
-        if not os.listdir(scratch):
-            return
-        for path, folders, files in os.walk(scratch, topdown=False):
-            for name in files:
-                os.unlink(os.path.join(path, name))
-            for name in folders:
-                remove_folder(os.path.join(path, name))
-        if os.listdir(scratch):  # what cannot be listed is passed over in silence by os.walk
-            raise OSError(f"{scratch} cannot be emptied")
+        if os.stat(scratch).st_mode & 0o7777 != SCRATCH_MODE and self.enclosed:
+            os.chmod(scratch, SCRATCH_MODE)
+        number = 0
+        while names := os.listdir(scratch):
+            for name in names:
+                path = os.path.join(scratch, name)
+                if os.path.islink(path) or not os.path.isdir(path):
+                    os.unlink(path)
+                else:
+                    number = flatten(path, scratch, number)
 
 
-def remove_folder(path: str) -> None:
-    """Remove an empty folder, or a link to one."""
-    if os.path.islink(path):
-        os.unlink(path)
-    else:
-        os.rmdir(path)
+def flatten(folder: str, scratch: str, number: int) -> int:
+    """Remove a folder, and move the folders in it up: so depth costs nothing. Returns the next free
+    number.
+    """
+    os.chmod(folder, 0o700)
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.islink(path) or not os.path.isdir(path):
+            os.unlink(path)
+        else:
+            while os.path.lexists(target := os.path.join(scratch, f"swept-{number}")):
+                number += 1
+            os.chmod(path, 0o700)
+            os.rename(path, target)
+    os.rmdir(folder)
+    return number
 
 
 def set_limits(limits: Mapping[int, int]) -> None:
@@ -475,6 +552,14 @@ def preload(names: Iterable[str], path: Iterable[str]) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
+
+
+def receive_some(source: socket.socket) -> bytes:
+    """Receive what there is; nothing where the other end is gone."""
+    try:
+        return source.recv(CHUNK)
+    except OSError:
+        return b""
 
 
 def receive_exactly(source: socket.socket, count: int) -> bytes:

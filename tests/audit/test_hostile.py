@@ -398,7 +398,8 @@ def f(n): return True
     Hostile(
         "wrong_length",
         "call",
-        FORGE + "def f(n):\n    os.write(3, struct.pack('<cIQ', b'V', 2**32 - 1, 0) + b'N')\n    os._exit(0)\n",
+        FORGE
+        + "def f(n):\n    os.write(3, struct.pack('<cIQ', b'V', 2**32 - 1, 0) + b'N')\n    os._exit(0)\n",
         "a frame of 4 GiB",
     ),
     Hostile(
@@ -599,7 +600,9 @@ def f(n):
         "import os, signal\ndef f(n):\n    for pid in (-1, 0, os.getppid(), @PID@, *range(2, 100)):\n        for number in (9, 19):\n            try: os.kill(pid, number)\n            except OSError: pass\n    os.killpg(0, 9)\n",
         "its parent, its group, everybody",
     ),
-    Hostile("memory_list", "call", "def f(n):\n    a = []\n    while True: a.append(bytes(1 << 20))\n", "memory"),
+    Hostile(
+        "memory_list", "call", "def f(n):\n    a = []\n    while True: a.append(bytes(1 << 20))\n", "memory"
+    ),
     Hostile(
         "memory_map",
         "stdio",
@@ -655,7 +658,9 @@ def f(n):
         "replies without end",
     ),
     Hostile("giant_answer", "call", "def f(n): return [0] * 4_000_000\n", "an answer of many megabytes"),
-    Hostile("segfault", "call", "import ctypes\ndef f(n): ctypes.string_at(0)\n", "a crash of the interpreter"),
+    Hostile(
+        "segfault", "call", "import ctypes\ndef f(n): ctypes.string_at(0)\n", "a crash of the interpreter"
+    ),
     Hostile("segfault", "stdio", "import ctypes\nctypes.string_at(0)\n", "a crash of the interpreter"),
     Hostile(
         "recursion",

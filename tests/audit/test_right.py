@@ -9,7 +9,9 @@ from codegym.core import Comparison, Limits, Program, Raises, Task, TestCase
 CALL = (TestCase.call(3, expected=6), TestCase.call(-1, expected=-2))
 LINES = (TestCase.stdio("3\n1 2 3\n", expected="6\n"), TestCase.stdio("1\n-5\n", expected="-5\n"))
 ASSERT = (TestCase.code("assert f(3) == 6\nassert f(-1) == -2\n"),)
-CHECK = (TestCase.code("def check(candidate):\n    for n in (3, -1):\n        assert candidate(n) == 2 * n\n"),)
+CHECK = (
+    TestCase.code("def check(candidate):\n    for n in (3, -1):\n        assert candidate(n) == 2 * n\n"),
+)
 FLOAT = Comparison(rule="float", atol=1e-6)
 TOKENS = Comparison(rule="tokens", atol=1e-6)
 
@@ -301,7 +303,12 @@ CALLS = [
         "import functools, sys\nsys.setrecursionlimit(10**6)\n@functools.lru_cache(None)\ndef g(n): return 0 if n == 0 else 1 + g(n - 1)\ndef f(n): return g(20_000) // 10_000 * n\n",
         "a cache on deep recursion",
     ),
-    Right("async", "call", "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n    return 2 * n\n", "async"),
+    Right(
+        "async",
+        "call",
+        "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n    return 2 * n\n",
+        "async",
+    ),
     Right(
         "future_annotations",
         "call",
@@ -355,7 +362,10 @@ CALLS = [
         "a main program that must not run",
     ),
     Right(
-        "time_and_pid", "call", "import os, time\nstart = time.time(), os.getpid()\ndef f(n): return 2 * n\n", "clocks"
+        "time_and_pid",
+        "call",
+        "import os, time\nstart = time.time(), os.getpid()\ndef f(n): return 2 * n\n",
+        "clocks",
     ),
     Right(
         "threads",
@@ -436,7 +446,9 @@ CALLS = [
         "an exception that is expected",
         answers(Raises("ValueError"), 1),
     ),
-    Right("huge_integer", "call", "def f(n): return 7 ** n\n", "more than 4,300 digits", answers(7**9000, 9000)),
+    Right(
+        "huge_integer", "call", "def f(n): return 7 ** n\n", "more than 4,300 digits", answers(7**9000, 9000)
+    ),
     Right(
         "huge_integer",
         "stdio",
@@ -444,7 +456,14 @@ CALLS = [
         "more than 4,300 digits",
         prints("7606", "9000\n"),
     ),
-    Right("seven_digits", "call", "def f(): return 0.3333333\n", "a float of 7 digits", answers(1 / 3), {"compare": FLOAT}),
+    Right(
+        "seven_digits",
+        "call",
+        "def f(): return 0.3333333\n",
+        "a float of 7 digits",
+        answers(1 / 3),
+        {"compare": FLOAT},
+    ),
     Right(
         "numpy_array",
         "call",
@@ -453,7 +472,13 @@ CALLS = [
         answers([1.0, 2.0]),
         {"compare": FLOAT},
     ),
-    Right("nan", "call", "def f(): return [float('nan'), float('inf')]\n", "nan", answers([float("nan"), float("inf")])),
+    Right(
+        "nan",
+        "call",
+        "def f(): return [float('nan'), float('inf')]\n",
+        "nan",
+        answers([float("nan"), float("inf")]),
+    ),
     Right("minus_zero", "call", "def f(): return -0.0\n", "minus zero", answers(0.0)),
     Right(
         "any_order",

@@ -128,7 +128,8 @@ def f():
 """,
     "core_dumps": GOT
     + "import resource\ndef f(): return got(['RLIMIT_CORE'], lambda n: resource.setrlimit(getattr(resource, n), (1, 1)))",
-    "time": GOT + "import time\ndef f(): return got([0], lambda n: time.clock_settime(time.CLOCK_REALTIME, 0))",
+    "time": GOT
+    + "import time\ndef f(): return got([0], lambda n: time.clock_settime(time.CLOCK_REALTIME, 0))",
 }
 PROBES_X86_64 = {
     "wide_socket_family": GOT + "def f(): return got([2**32 + 2], lambda a: call(41, a, 1, 0))",
@@ -179,7 +180,9 @@ def test_the_wall_stands(sandbox):
 def test_a_guest_sees_the_interpreter_and_nothing_of_the_host(sandbox):
     seen = ask(sandbox, "import os\ndef f(): return sorted(os.listdir('/'))")
     hidden = {"home", "proc", "sys", "run", "var", "mnt", "media", "srv", "boot", "opt"}
-    kept = {path.split("/")[1] for path in (os.path.realpath(os.__file__), os.path.realpath(os.sys.executable))}
+    kept = {
+        path.split("/")[1] for path in (os.path.realpath(os.__file__), os.path.realpath(os.sys.executable))
+    }
     assert not set(seen) & (hidden - kept)
     home = os.path.expanduser("~")
     inside = ask(sandbox, f"import os\ndef f(): return os.path.exists({home!r}) and os.listdir({home!r})")
@@ -245,14 +248,17 @@ def test_the_batch_survives_its_hostile_members(grader):
         hidden_tests=(TestCase.call(1, expected=2), TestCase.call(5, expected=6)),
         limits=Limits(cpu_s=0.3, wall_s=0.6),
     )
-    right, hostile = "def f(n): return n + 1", [
-        "import os\nos._exit(0)",
-        "import os\nos.kill(os.getpid(), 9)",
-        "import os\ndef f(n): os.write(3, b'garbage' * 99)",
-        "def f(n):\n    while True: pass",
-        "import os\ndef f(n):\n    os.fork()\n    return n + 2",
-        "import os\ndef f(n): os.closerange(0, 99)",
-    ]
+    right, hostile = (
+        "def f(n): return n + 1",
+        [
+            "import os\nos._exit(0)",
+            "import os\nos.kill(os.getpid(), 9)",
+            "import os\ndef f(n): os.write(3, b'garbage' * 99)",
+            "def f(n):\n    while True: pass",
+            "import os\ndef f(n):\n    os.fork()\n    return n + 2",
+            "import os\ndef f(n): os.closerange(0, 99)",
+        ],
+    )
     programs = [program for one in hostile for program in (right, one, right)]
     outcomes = grader.grade_many((Program(code), task) for code in programs)
     assert [outcome.passed for outcome in outcomes] == [True, False, True] * len(hostile)
