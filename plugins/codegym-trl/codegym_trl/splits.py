@@ -38,11 +38,12 @@ def load_splits(config: TrainConfig) -> Splits:
 
     Raises:
         NotFoundError: There is no such dataset.
-        ConfigError: A split is empty.
+        ConfigError: A split is empty, or two of them share a task.
         DataError: A row is malformed.
     """
     names = (config.split, config.validation_split, config.test_split)
-    train, validation, test = names if any(names) else KNOWN.get(config.dataset, names)
+    defaults = KNOWN.get(config.dataset, names)
+    train, validation, test = (name or default for name, default in zip(names, defaults, strict=True))
     rest = _load(config, train)
     fifth, tenth = round(len(rest) * TEST_SHARE), round(len(rest) * VALIDATION_SHARE)
     held_out, rest = _take(rest, fifth) if test is None else (_load(config, test), rest)
@@ -52,12 +53,21 @@ def load_splits(config: TrainConfig) -> Splits:
         validation=tuple(selected_on[: config.evaluation_limit]),
         test=tuple(held_out[: config.evaluation_limit]),
     )
-    for name in ("train", "validation", "test"):
-        if not getattr(splits, name):
-            raise ConfigError(
-                f"dataset {config.dataset!r}: no tasks are left for {name}, of {len(rest)} to train on"
-            )
+    _check(splits, config.dataset)
     return splits
+
+
+def _check(splits: Splits, dataset: str) -> None:
+    seen: dict[str, str] = {}
+    for name in ("train", "validation", "test"):
+        tasks = getattr(splits, name)
+        if not tasks:
+            raise ConfigError(f"dataset {dataset!r}: no tasks are left for {name}")
+        for task in tasks:
+            if seen.setdefault(task.id, name) != name:
+                raise ConfigError(
+                    f"dataset {dataset!r}: task {task.id!r} is in the splits for {seen[task.id]} and {name}"
+                )
 
 
 def _load(config: TrainConfig, split: str | None) -> list[Task]:

@@ -123,6 +123,11 @@ def test_splits_can_be_named() -> None:
     assert (len(splits.train), len(splits.validation), len(splits.test)) == (109, 256, 218)
 
 
+def test_what_is_trained_on_is_not_tested_on() -> None:
+    with pytest.raises(ConfigError, match="is in the splits for train and test"):
+        load_splits(TrainConfig(split="test"))
+
+
 def test_wrong_names_of_datasets_and_splits_are_reported() -> None:
     with pytest.raises(NotFoundError, match="listfuncs"):
         load_splits(TrainConfig(dataset="listfunk"))
