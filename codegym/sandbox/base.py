@@ -159,6 +159,7 @@ class Isolation:
 
     STRONG = frozenset(
         {
+            "user",
             "pid",
             "mount",
             "net",

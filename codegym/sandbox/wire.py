@@ -27,6 +27,7 @@ from codegym.sandbox.base import (
 )
 from codegym.sandbox.guest import (
     BUSY,
+    BUSY_PIECES,
     CHANGED,
     HEADER,
     INVALID,
@@ -38,7 +39,7 @@ from codegym.sandbox.guest import (
     VALUE,
 )
 from codegym.sandbox.guest import DIGEST as DIGEST_KIND
-from codegym.sandbox.plain import DecodeError, decode
+from codegym.sandbox.plain import PIECE, DecodeError, decode
 from codegym.sandbox.worker import (
     ANSWERS,
     DONE,
@@ -84,6 +85,8 @@ ANSWER_KINDS: Final = {
 EXCERPT_BYTES: Final = 4096
 """What is kept of output that nobody compares."""
 MIB: Final = 1 << 20
+BUSY_BYTES: Final = BUSY_PIECES * PIECE
+"""A guest has written at least so much for each sign of life: an element takes a byte or more."""
 MESSAGE_BYTES: Final = 1 << 14
 """A guest cuts its messages to less."""
 SIGKILL, SIGXFSZ = 9, 25
@@ -259,6 +262,8 @@ class Run:
         self.raised: tuple[Sequence[str], str] | None = None
         self._buffer = bytearray()
         self._outputs: dict[bytes, bytes] = {}
+        self._busy = 0
+        """Signs of life since the last answer."""
 
     def keep(self, kind: bytes, payload: bytes) -> None:
         """Take in what was printed, or what the program in a check said of itself."""
@@ -305,14 +310,23 @@ class Run:
             return False
         if kind == BUSY or (kind == READY and not self.loaded):
             self.loaded = True
+            self._busy += kind == BUSY
             return True
         expected = len(self.request.inputs if isinstance(self.request, CallBatch) else self.request.tests)
         answer_kind = ANSWER_KINDS.get(kind)
         if answer_kind is None or len(self.answers) >= expected:
             raise ProtocolError(f"an answer of kind {kind!r} that nobody asked for")
+        self._check_busy(answer_kind, payload)
         answer = Answer(answer_kind, payload, cpu_ns / 1e9)
         self.answers.append(answer)
         return on_answer is None or on_answer(len(self.answers) - 1, answer)
+
+    def _check_busy(self, kind: AnswerKind, payload: bytes) -> None:
+        """Make sure that a guest that said it was busy writing has written that much."""
+        length = int.from_bytes(payload[16:24], "little") if kind == AnswerKind.DIGEST else len(payload)
+        if kind in (AnswerKind.VALUE, AnswerKind.DIGEST) and self._busy * BUSY_BYTES > length:
+            raise ProtocolError(f"{length} bytes took {self._busy} signs of life to write")
+        self._busy = 0
 
     def _take_of_script(self, kind: bytes, payload: bytes) -> bool:
         if kind == INVALID:

@@ -63,6 +63,7 @@ FIRST_LOOK_MS: Final = 5
 FIRST_TICK_S, TICK_S = 0.002, 0.05
 """How often a running guest is looked at: less and less often."""
 FIRST_ANSWER_BYTES, STDERR_BYTES = 16384, 4096
+WIPE: Final = memoryview(bytes(1 << 16))
 SCRATCH_MODE: Final = 0o1777
 CUT: Final = b"\n...\n"
 WRITING: Final = 4
@@ -119,16 +120,18 @@ class Progress:
 
 
 class Replies:
-    """Counts the whole replies in a stream."""
+    """Follows the replies in a stream, of which it keeps nothing but the header of the present one."""
 
     def __init__(self) -> None:
         self.header = b""
         self.rest = 0
         """Bytes that the present reply still lacks."""
+        self.ended = False
+        """Whether a reply ended in what came last."""
 
-    def feed(self, data: bytes) -> bool:
-        """Take in some bytes; returns whether they end a reply."""
-        ended = False
+    def feed(self, data: memoryview) -> None:
+        """Take in some bytes."""
+        self.ended = False
         while data:
             if self.rest:
                 taken = min(self.rest, len(data))
@@ -137,12 +140,11 @@ class Replies:
                 taken = min(guest.HEADER.size - len(self.header), len(data))
                 self.header += data[:taken]
                 if len(self.header) < guest.HEADER.size:
-                    return ended
+                    return
                 self.kind, self.rest, _ = guest.HEADER.unpack(self.header)
                 self.header = b""
             data = data[taken:]
-            ended = ended or (not self.rest and self.kind != guest.CHANGED)
-        return ended
+            self.ended = self.ended or (not self.rest and self.kind != guest.CHANGED)
 
 
 class Guest:
@@ -195,6 +197,7 @@ class Worker:
     def __init__(self, control: socket.socket, config: Mapping[str, Any]) -> None:
         self.control = control
         self.scratch: str = config["scratch"]
+        self.buffer = memoryview(bytearray(len(WIPE)))
         self.layers: set[str] = set()
         self.namespaces: linux.ProcessNamespaces | None = None
         reason = ""
@@ -251,20 +254,55 @@ class Worker:
                 return
             offset, count = offset + sent, count - sent
 
-    def receive(self) -> tuple[bytes, bytes]:
-        """Receive one frame.
+    def receive_header(self) -> tuple[bytes, int]:
+        """Receive the type and the length of a frame; the payload is the caller's to receive.
 
         Raises:
             Disconnected: There will be none.
         """
-        header = receive_exactly(self.control, FRAME.size)
-        length, kind = FRAME.unpack(header)
-        return kind, receive_exactly(self.control, length)
+        length, kind = FRAME.unpack(receive_exactly(self.control, FRAME.size))
+        return kind, length
+
+    def pass_on(self, count: int, link: socket.socket) -> bool:
+        """Pass so many bytes on from the host to a guest; returns whether it takes them.
+
+        Like all that goes between the two, they go through one buffer, which is wiped.
+        """
+        listens = True
+        while count:
+            part = self.buffer[: min(count, len(self.buffer))]
+            size = self.control.recv_into(part)
+            if not size:
+                raise Disconnected
+            try:
+                if listens:
+                    link.sendall(part[:size])
+            except TimeoutError:
+                listens = False
+            except OSError:  # it has ended; its pidfd will say so
+                pass
+            part[:size] = WIPE[:size]
+            count -= size
+        return listens
+
+    def pass_back(self, link: socket.socket, replies: Replies) -> int:
+        """Pass what a guest says on to the host; returns how many bytes, 0 when it is gone."""
+        try:
+            size = link.recv_into(self.buffer)
+        except OSError:
+            size = 0
+        part = self.buffer[:size]
+        self.control.sendall(FRAME.pack(size, LINK))
+        self.control.sendall(part)
+        replies.feed(part)
+        part[:] = WIPE[:size]
+        return size
 
     def serve(self) -> None:
         """Run plans until the host goes away."""
         while True:
-            kind, payload = self.receive()
+            kind, length = self.receive_header()
+            payload = receive_exactly(self.control, length)
             if kind == RUN:
                 self.run(marshal.loads(payload))
             # SEND and STOP that come after the end of their run have nothing left to act on
@@ -343,23 +381,18 @@ class Worker:
             tick = min(2 * tick, TICK_S)
             ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
             if self.control.fileno() in ready:
-                kind, payload = self.receive()
+                kind, length = self.receive_header()
                 if kind == STOP:
                     return "stopped"
                 assert link is not None
-                try:
-                    link.sendall(payload)
-                except TimeoutError:  # it does not listen
+                if not self.pass_on(length, link):
                     return "wall"
-                except OSError:  # it has ended; its pidfd will say so
-                    pass
                 poller.register(link, select.POLLIN)
                 progress, idle = self.mark(guests), False
             if link is not None and link.fileno() in ready:
-                data = receive_some(link)
-                self.send(LINK, data)
-                idle = replies.feed(data)
-                if idle or not data:  # between calls the host does not listen, so that we must not talk
+                count = self.pass_back(link, replies)
+                idle = replies.ended
+                if idle or not count:  # between calls the host does not listen, so that we must not talk
                     poller.unregister(link)
             if self.forward(last):
                 progress, idle = self.mark(guests), link is not None
@@ -552,14 +585,6 @@ def preload(names: Iterable[str], path: Iterable[str]) -> None:
             importlib.import_module(name)
     gc.collect()
     gc.freeze()
-
-
-def receive_some(source: socket.socket) -> bytes:
-    """Receive what there is; nothing where the other end is gone."""
-    try:
-        return source.recv(CHUNK)
-    except OSError:
-        return b""
 
 
 def receive_exactly(source: socket.socket, count: int) -> bytes:

@@ -190,6 +190,20 @@ def f(n):
     assert outcome.status == Status.TIMEOUT, outcome
 
 
+def test_one_sign_of_life_does_not_stretch_the_limit_of_a_short_answer(strict):
+    code = f"""{FORGE}
+import sys
+sys.modules["codegym.sandbox.guest"].clock = lambda: 1 << 60
+def f(n):
+    start = time.process_time()
+    answer(b"B", b"")
+    while time.process_time() - start < 0.9: pass
+    return 2
+"""
+    limits = Limits(cpu_s=0.3, wall_s=3, total_cpu_s=5)
+    assert not strict.grade(Program(code), task(TestCase.call(1, expected=2), limits=limits)).passed
+
+
 # Sessions: a program's failure is never the sandbox's
 
 SESSIONS = {
@@ -267,9 +281,9 @@ def test_output_of_other_programs_is_not_in_memory(lone):
 
 
 def test_what_a_session_says_is_not_in_memory(lone):
-    with lone.session("def f(n): return f'secret-{n}-' + '7' * 30", "f") as session:
-        session.call(1)
-        session.call("secret-3-" + "9" * 30)
+    with lone.session("def f(n): return f'secret-{len(n)}-' + '7' * 30 + n", "f") as session:
+        for size in (5, 500, 3000, 100_000):
+            session.call("secret-1234-" + "9" * 30 + "y" * size)
     assert ask(lone, SCAN, 0) == [True, []]
 
 
