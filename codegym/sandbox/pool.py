@@ -49,7 +49,7 @@ RETRIES: Final = 2
 START_S: Final = 60.0
 GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
-MODULES: Final = ("plain", "guest", "linux", "worker")
+MODULES: Final = ("plain", "guest", "linux", "children", "worker")
 """What runs inside, in the order of import."""
 PRELOAD: Final = (
     "bisect",

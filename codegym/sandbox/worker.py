@@ -27,7 +27,6 @@ import marshal
 import os
 import resource
 import select
-import signal
 import site
 import socket
 import struct
@@ -37,6 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from codegym.sandbox import guest, linux
+from codegym.sandbox.children import Guest, Replies
 
 __all__ = [
     "ANSWERS",
@@ -92,103 +92,6 @@ ACK: Final = 5
 
 class Disconnected(Exception):
     """The other end has closed the connection."""
-
-
-class Progress:
-    """Follows a file of answers by their headers. What is in the answers never comes into this process."""
-
-    def __init__(self) -> None:
-        self.position = 0
-        """Where the next answer begins."""
-        self.busy = False
-        """Whether the guest has shown that it is alive, but not answered since."""
-
-    def follow(self, descriptor: int, size: int) -> bool:
-        """Go on to the end of the file; returns whether there was a whole answer."""
-        answered = False
-        while self.position + guest.HEADER.size <= size:
-            header = os.pread(descriptor, guest.HEADER.size, self.position)
-            if len(header) < guest.HEADER.size:
-                break
-            kind, length, _ = guest.HEADER.unpack(header)
-            if self.position + guest.HEADER.size + length > size:
-                break
-            self.position += guest.HEADER.size + length
-            self.busy = kind == guest.BUSY
-            answered = answered or not self.busy
-        return answered
-
-
-class Replies:
-    """Follows the replies in a stream, of which it keeps nothing but the header of the present one."""
-
-    def __init__(self) -> None:
-        self.header = b""
-        self.rest = 0
-        """Bytes that the present reply still lacks."""
-        self.ended = False
-        """Whether a reply ended in what came last."""
-
-    def feed(self, data: memoryview) -> None:
-        """Take in some bytes."""
-        self.ended = False
-        while data:
-            if self.rest:
-                taken = min(self.rest, len(data))
-                self.rest -= taken
-            else:
-                taken = min(guest.HEADER.size - len(self.header), len(data))
-                self.header += data[:taken]
-                if len(self.header) < guest.HEADER.size:
-                    return
-                self.kind, self.rest, _ = guest.HEADER.unpack(self.header)
-                self.header = b""
-            data = data[taken:]
-            self.ended = self.ended or (not self.rest and self.kind != guest.CHANGED)
-
-
-class Guest:
-    """One forked child, seen from the worker."""
-
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.spec = spec
-        # new ones for each guest: locks, modes and flags of a file outlive those who set them
-        self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
-        self.progress = Progress()
-        self.pid = self.pidfd = -1
-        self.sent = 0
-        """Bytes of answers that the host has."""
-        self.mark = 0.0
-        """CPU seconds when the guest last showed progress."""
-        self.ended: dict[str, Any] | None = None
-
-    def cpu_s(self) -> float:
-        """CPU seconds that the process has used, all threads."""
-        return time.clock_gettime((~self.pid << 3) | 2)  # the kernel's id for the CPU clock of a process
-
-    def kill(self, group: bool) -> None:
-        """End it; where it is no namespace of its own, with its process group."""
-        if self.ended is None:
-            if group:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.pid, signal.SIGKILL)
-            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
-
-    def reap(self) -> None:
-        """Wait for it, and keep what the kernel says of it."""
-        if self.ended is None:
-            _, status, usage = os.wait4(self.pid, 0)
-            self.ended = {
-                "exit_code": os.waitstatus_to_exitcode(status),
-                "cpu_s": usage.ru_utime + usage.ru_stime,
-                "peak_mb": usage.ru_maxrss / 1024,
-            }
-
-    def close(self) -> None:
-        """Give the descriptors back."""
-        for descriptor in (self.answers, self.stdout, self.stderr, self.pidfd):
-            if descriptor >= 0:
-                os.close(descriptor)
 
 
 class Worker:
@@ -381,12 +284,9 @@ class Worker:
             tick = min(2 * tick, TICK_S)
             ready = {descriptor for descriptor, _ in poller.poll(wait * 1000)}
             if self.control.fileno() in ready:
-                kind, length = self.receive_header()
-                if kind == STOP:
-                    return "stopped"
-                assert link is not None
-                if not self.pass_on(length, link):
-                    return "wall"
+                reason = self.hear(link)
+                if link is None or reason is not None:
+                    return reason
                 poller.register(link, select.POLLIN)
                 progress, idle = self.mark(guests), False
             if link is not None and link.fileno() in ready:
@@ -400,6 +300,13 @@ class Worker:
                 return None
             if any(self.overspent(one, plan) for one in guests):
                 return "cpu"
+
+    def hear(self, link: socket.socket | None) -> str | None:
+        """Take one frame from the host during a run; returns why the run has to be ended, if it has to."""
+        kind, length = self.receive_header()
+        if kind == STOP or link is None:
+            return "stopped"
+        return None if self.pass_on(length, link) else "wall"
 
     def mark(self, guests: list[Guest]) -> float:
         """Note that there is progress; returns the time."""
