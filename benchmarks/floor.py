@@ -38,7 +38,8 @@ def forks(count):
 def main():
     control = worker.socket.socket(fileno=0)
     worker.preload(PRELOAD, [])
-    worker.set_limits(worker.INHERITED_LIMITS)
+    for which, limit in worker.INHERITED_LIMITS.items():
+        worker.resource.setrlimit(which, worker.allowed(which, limit))
     while count := control.recv(4):
         control.sendall(marshal.dumps(forks(int.from_bytes(count, "little"))))
 

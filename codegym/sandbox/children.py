@@ -73,8 +73,9 @@ class Replies:
 class Guest:
     """One forked child, seen from the worker."""
 
-    def __init__(self, spec: Mapping[str, Any]) -> None:
+    def __init__(self, spec: Mapping[str, Any], null: int) -> None:
         self.spec = spec
+        self.null = null
         # new ones for each guest: locks, modes and flags of a file outlive those who set them
         self.answers, self.stdout, self.stderr = (os.memfd_create(name) for name in ("answers", "out", "err"))
         self.progress = Progress()
@@ -109,6 +110,6 @@ class Guest:
 
     def close(self) -> None:
         """Give the descriptors back."""
-        for descriptor in (self.answers, self.stdout, self.stderr, self.pidfd):
+        for descriptor in (self.null, self.answers, self.stdout, self.stderr, self.pidfd):
             if descriptor >= 0:
                 os.close(descriptor)

@@ -33,7 +33,7 @@ import struct
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from codegym.sandbox import guest, linux
 from codegym.sandbox.children import Guest, Replies
@@ -94,6 +94,20 @@ class Disconnected(Exception):
     """The other end has closed the connection."""
 
 
+class Setup(NamedTuple):
+    """All that a child needs to know to become a guest."""
+
+    mode: str
+    role: str
+    size: int
+    """Bytes of the request."""
+    moves: list[tuple[int, int]]
+    """Which descriptor goes where."""
+    limits: list[tuple[int, tuple[int, int]]]
+    root: str | None
+    """The directory to see as the root."""
+
+
 class Worker:
     """Serves one host, one run at a time."""
 
@@ -116,7 +130,8 @@ class Worker:
             self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
         )
         linux.install_filter(config["seccomp"])
-        set_limits(INHERITED_LIMITS)
+        for which, limit in INHERITED_LIMITS.items():
+            resource.setrlimit(which, allowed(which, limit))
         sys.set_int_max_str_digits(0)
         self.ack_read, self.ack_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.hello(reason)
@@ -341,10 +356,11 @@ class Worker:
 
     def fork(self, spec: Mapping[str, Any], link: socket.socket | None) -> Guest:
         """Fork a guest; it takes its request off the connection by itself."""
-        one = Guest(spec)
+        one = Guest(spec, os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR))
+        setup = self.prepare(one, link)
         one.pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
         if one.pid == 0:
-            self.become(one, link)
+            self.become(setup)
         one.pidfd = os.pidfd_open(one.pid)
         return one
 
@@ -370,14 +386,37 @@ class Worker:
             reason = os.pread(one.stderr, STDERR_BYTES, 0).decode(errors="replace")
             raise RuntimeError(f"a guest could not be set up: {one.ended} {reason}") from None
 
-    def become(self, one: Guest, link: socket.socket | None) -> None:
+    def prepare(self, one: Guest, link: socket.socket | None) -> Setup:
+        """Work out what a child has to do. In the child, each page that is written to has to be copied
+        first.
+        """
+        spec = one.spec
+        end = one.null if link is None else link.fileno()
+        sources = (one.null, one.stdout, one.stderr, one.answers, end, self.ack_write)
+        limits = {
+            resource.RLIMIT_AS: self.base_bytes + spec["memory_bytes"] + 2 * spec["size"],
+            resource.RLIMIT_FSIZE: spec["file_bytes"] + spec["size"],
+            resource.RLIMIT_CPU: spec["cpu_backstop_s"],
+        }
+        if "user" in self.layers:  # elsewhere the kernel would count all processes of the user
+            limits[resource.RLIMIT_NPROC] = spec["processes"]
+        return Setup(
+            mode=spec["mode"],
+            role=spec["role"],
+            size=spec["size"],
+            moves=[(source, target) for target, source in enumerate(sources)],
+            limits=[(which, allowed(which, limit)) for which, limit in limits.items()],
+            root=f"/{spec['role']}" if self.enclosed else None,
+        )
+
+    def become(self, setup: Setup) -> None:
         """In the child: turn into a guest, take the request, and run it. Does not return."""
         status = 70
         try:
-            request = self.confine(one, link)
+            request = self.confine(setup)
             os.write(ACK, b"k")
             os.close(ACK)
-            guest.MODES[one.spec["mode"]](request)
+            guest.MODES[setup.mode](request)
             sys.stdout.flush()
             status = 0
         except BaseException as error:
@@ -385,38 +424,25 @@ class Worker:
         finally:
             os._exit(status)
 
-    def confine(self, one: Guest, link: socket.socket | None) -> dict[str, Any]:
+    def confine(self, setup: Setup) -> dict[str, Any]:
         """In the child: shed everything that a guest must not have.
 
         Returns:
             The request.
         """
         os.setsid()
-        if self.namespaces is None:
-            linux.die_with_parent()
-        null = os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR)
-        end = null if link is None else link.fileno()
-        for target, source in enumerate([null, one.stdout, one.stderr, one.answers, end, self.ack_write]):
+        for source, target in setup.moves:
             os.dup2(source, target)
-        request = receive_exactly(self.control, one.spec["size"])
-        self.control.detach()
+        request = self.control.recv(setup.size, socket.MSG_WAITALL)
         linux.close_from(ACK + 1)
-        self.stand(one.spec["role"])
-        set_limits(self.limits(one.spec, len(request)))
-        linux.confine(f"/{one.spec['role']}" if self.enclosed else None, become_nobody=self.become_nobody)
+        if not self.enclosed:
+            linux.die_with_parent()
+            self.stand(setup.role)
+        for which, limit in setup.limits:
+            resource.setrlimit(which, limit)
+        linux.confine(setup.root, become_nobody=self.become_nobody)
         decoded: dict[str, Any] = marshal.loads(request)
         return decoded
-
-    def limits(self, spec: Mapping[str, Any], request_bytes: int) -> dict[int, int]:
-        """The kernel's limits that differ from guest to guest."""
-        limits = {
-            resource.RLIMIT_AS: self.base_bytes + spec["memory_bytes"] + 2 * request_bytes,
-            resource.RLIMIT_FSIZE: spec["file_bytes"] + request_bytes,
-            resource.RLIMIT_CPU: spec["cpu_backstop_s"],
-        }
-        if "user" in self.layers:  # elsewhere the kernel would count all processes of the user
-            limits[resource.RLIMIT_NPROC] = spec["processes"]
-        return limits
 
     def stand(self, role: str) -> None:
         """In the child: go to the scratch folder, where there is no root of its own to go to."""
@@ -474,12 +500,11 @@ def flatten(folder: str, scratch: str, number: int) -> int:
     return number
 
 
-def set_limits(limits: Mapping[int, int]) -> None:
-    """Have the kernel hold limits, as far as it does not hold lower ones."""
-    for which, limit in limits.items():
-        hard = HARD_LIMITS[which]
-        value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-        resource.setrlimit(which, (value, value))
+def allowed(which: int, limit: int) -> tuple[int, int]:
+    """A limit, soft and hard, or the one that the kernel holds already where that is lower."""
+    hard = HARD_LIMITS[which]
+    value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    return value, value
 
 
 def preload(names: Iterable[str], path: Iterable[str]) -> None:
