@@ -279,9 +279,8 @@ class Worker:
         progress = time.monotonic()
         poller = select.poll()
         poller.register(last.pidfd, select.POLLIN)
-        # Most guests are done in a moment. As long as one lives, each page that we write to has to be copied:
-        # so
-        # nothing is done in that moment.
+        # Most guests are done in a moment. As long as one lives, each page that is written to here has to be
+        # copied: so nothing is done in that moment.
         if link is None and poller.poll(FIRST_LOOK_MS):
             self.check_set_up(last)
             return None
