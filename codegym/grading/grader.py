@@ -24,6 +24,9 @@ MAX_DEATHS: Final = 3
 """After so many tests that ended the process, the rest is not run."""
 READ_BYTES: Final = 64 << 20
 """Of a program's long answers so much is read, where bytes alone do not tell whether they are right."""
+AHEAD: Final = 64
+"""Programs for each worker that are taken from a stream before the first of them is judged, so that one that
+takes long does not leave the other workers idle."""
 PLANS: Final = 512
 """Tasks whose plans are kept."""
 
@@ -93,11 +96,11 @@ class Grader:
         return self._threads.submit(self.grade, program, task, tests)
 
     def grade_many(self, pairs: Iterable[tuple[Program, Task]]) -> Iterator[Outcome]:
-        """Grade a stream of programs in parallel, in order, looking only a little ahead."""
+        """Grade a stream of programs in parallel and in order, taking a bounded number ahead."""
         waiting: deque[Future[Outcome]] = deque()
         for program, task in pairs:
             waiting.append(self.submit(program, task))
-            if len(waiting) >= 4 * self.sandbox.workers:
+            if len(waiting) >= AHEAD * self.sandbox.workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

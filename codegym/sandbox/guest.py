@@ -76,7 +76,7 @@ def new_module(name: str, filename: str, source: str) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__file__ = filename
     sys.modules[name] = module
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    linecache.cache[filename] = (lambda: source,)  # split into lines when it is asked for
     return module
 
 

@@ -19,18 +19,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 __all__ = [
-    "ProcessNamespaces",
+    "CLONE_NEWPID",
     "address_space",
     "close_from",
     "confine",
     "die_with_parent",
     "enclose",
+    "fork",
     "inside",
     "install_filter",
     "nobody_can_read",
     "probe",
 ]
 
+CLONE_PIDFD: Final = 0x00001000
 CLONE_NEWNS: Final = 0x00020000
 CLONE_NEWUTS: Final = 0x04000000
 CLONE_NEWIPC: Final = 0x08000000
@@ -41,6 +43,7 @@ CLONE_NEWNET: Final = 0x40000000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
 MNT_DETACH: Final = 2
 SYS_MOUNT_SETATTR: Final = 442  # the same number on every architecture
+SYS_CLONE: Final = {"x86_64": 56, "aarch64": 220, "riscv64": 220}.get(os.uname().machine)
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 
@@ -57,6 +60,8 @@ ROOTS: Final = ("program", "tester")
 NAMESPACES: Final = {"user": "user", "mount": "mnt", "net": "net", "ipc": "ipc", "uts": "uts"}
 
 libc = ctypes.CDLL(None, use_errno=True)
+libc_gil = ctypes.PyDLL(None, use_errno=True)
+"""The same, called without giving up the interpreter's lock."""
 if sys.platform == "linux":
     libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
     libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
@@ -97,33 +102,26 @@ def close_from(first: int) -> None:
     os.closerange(first, MOST_DESCRIPTORS)
 
 
-class ProcessNamespaces:
-    """Forks children into process namespaces of their own, at the price of a plain fork.
+def fork(flags: int = 0) -> tuple[int, int]:
+    """Fork with the bare system call.
 
-    Attributes:
-        proc: A descriptor of ``/proc``, which is not to be seen any more.
+    `os.fork` and the C library do more, for the sake of threads. A worker has none, and each page that the
+    child would write to for it has to be copied.
 
-    The kernel lets a process choose a new namespace for its children only while the present choice is its
-    own: so the choice is taken back after each fork.
+    Args:
+        flags: Namespaces to make for the child.
+
+    Returns:
+        The child's process id and a descriptor of the process; 0 and -1 in the child.
     """
-
-    def __init__(self, proc: int) -> None:
-        """Remember the own namespace."""
-        self.proc = proc
-        self.own = os.open("self/ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
-
-    def fork(self) -> int:
-        """Like `os.fork`; the child is process 1 of its namespace, whose end is the end of all processes in
-        it.
-        """
-        unshare(CLONE_NEWPID)
-        pid = os.fork()
-        if pid:
-            checked(libc.setns(self.own, CLONE_NEWPID), "setns")
-        return pid
+    if SYS_CLONE is None:
+        raise OSError(f"the sandbox knows x86_64, aarch64 and riscv64, not {os.uname().machine}")
+    pidfd = ctypes.c_int(-1)
+    arguments = (CLONE_PIDFD | flags | signal.SIGCHLD, 0, ctypes.byref(pidfd), 0, 0)
+    return checked(libc_gil.syscall(SYS_CLONE, *arguments), "clone"), pidfd.value
 
 
-def enclose(config: Mapping[str, Any]) -> tuple[set[str], ProcessNamespaces | None, str]:
+def enclose(config: Mapping[str, Any]) -> tuple[set[str], int | None, str]:
     """Build the wall around this process. Returns in a child; the calling process stays behind as its
     guardian.
 
@@ -132,8 +130,9 @@ def enclose(config: Mapping[str, Any]) -> tuple[set[str], ProcessNamespaces | No
             show empty), ``packages`` (paths to show below /packages), ``scratch_mb``.
 
     Returns:
-        The layers that the kernel granted, the means to fork guests into process namespaces, and why a layer
-        is missing. Without namespaces (a container may forbid them): no layers, None and the kernel's reason.
+        The layers that the kernel granted, a descriptor of ``/proc``, which is not to be seen any more, and
+        why a layer is missing. Without namespaces (a container may forbid them): no layers, None and the
+        kernel's reason.
     """
     proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     before = namespace_ids(proc)
@@ -158,7 +157,7 @@ def enclose(config: Mapping[str, Any]) -> tuple[set[str], ProcessNamespaces | No
     die_with_parent()
     after = namespace_ids(proc)
     layers = {name for name in NAMESPACES if before[name] != after[name]}
-    return layers, ProcessNamespaces(proc), reason
+    return layers, proc, reason
 
 
 @contextlib.contextmanager

@@ -41,12 +41,11 @@ ALLOWED: Final = frozenset({
 that have a name, mount, namespaces, ptrace and other ways into processes, io_uring, bpf, userfaultfd, perf,
 keyrings, System V IPC, modules, clocks that can be set."""
 
-PRIVILEGED: Final = frozenset({"setns", "chroot", "capset", "setgroups", "setresuid", "setresgid"})
+PRIVILEGED: Final = frozenset({"chroot", "capset", "setgroups", "setresuid", "setresgid"})
 """What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get
 anything by it."""
-CLONE_NEWPID: Final = 0x20000000
-NAMESPACE_FLAGS: Final = 0x7E020000
-"""All CLONE_NEW* bits of clone(2)."""
+NAMESPACE_FLAGS: Final = 0x5E020000
+"""The CLONE_NEW* bits of clone(2), but for CLONE_NEWPID: a worker makes guests with it."""
 AF_UNIX: Final = 1
 PR_ALLOWED: Final = (1, 3, 15, 16, 21, 23, 24, 38, 39, 40, 0x53564D41)
 """prctl(2) options: the own state, and names for processes and memory."""
@@ -74,7 +73,6 @@ def filter_program() -> bytes:
             rules.add_rule(libseccomp.ALLOW, name)
     rules.add_rule(libseccomp.ERRNO(errno.ENOSYS), "clone3")
     rules.add_rule(libseccomp.ALLOW, "clone", arg(0, masked, NAMESPACE_FLAGS, 0))
-    rules.add_rule(libseccomp.ALLOW, "unshare", arg(0, equal, CLONE_NEWPID))
     rules.add_rule(libseccomp.ALLOW, "socket", arg(0, equal, AF_UNIX))
     for option in PR_ALLOWED:
         rules.add_rule(libseccomp.ALLOW, "prctl", arg(0, equal, option))

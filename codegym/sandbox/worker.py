@@ -23,6 +23,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import linecache
 import marshal
 import os
 import resource
@@ -66,6 +67,8 @@ FIRST_ANSWER_BYTES, STDERR_BYTES = 16384, 4096
 WIPE: Final = memoryview(bytes(1 << 16))
 SCRATCH_MODE: Final = 0o1777
 CUT: Final = b"\n...\n"
+ADAPTED: Final = 24
+"""Runs after which CPython has specialised a function."""
 WRITING: Final = 4
 """How many times longer a guest may take for one answer when it shows that it is writing it down."""
 CHUNK: Final = 1 << 20
@@ -116,15 +119,16 @@ class Worker:
         self.scratch: str = config["scratch"]
         self.buffer = memoryview(bytearray(len(WIPE)))
         self.layers: set[str] = set()
-        self.namespaces: linux.ProcessNamespaces | None = None
-        reason = ""
+        proc, reason = None, ""
         if config["enclose"] is not None:
-            self.layers, self.namespaces, reason = linux.enclose(config["enclose"])
+            self.layers, proc, reason = linux.enclose(config["enclose"])
+        self.new_namespaces = 0 if proc is None else linux.CLONE_NEWPID
         self.enclosed = "mount" in self.layers
         with linux.inside("/program") if self.enclosed else contextlib.nullcontext():
             preload(config["preload"], config["sys_path"])
-        proc = self.namespaces.proc if self.namespaces else os.open("/proc", os.O_PATH | os.O_CLOEXEC)
-        self.base_bytes = linux.address_space(proc)
+        self.base_bytes = linux.address_space(
+            os.open("/proc", os.O_PATH | os.O_CLOEXEC) if proc is None else proc
+        )
         # an interpreter in root's home is of no use to anybody else
         self.become_nobody = os.geteuid() == 0 and (
             self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
@@ -231,17 +235,19 @@ class Worker:
         """Fork the guests of a plan, watch them to their end, and report."""
         host_end, guest_ends = self.link(plan["link"])
         guests: list[Guest] = []
+        poller = select.poll()
         start = time.monotonic()
         try:
             for spec, end in zip(plan["guests"], guest_ends, strict=True):
                 if guests:  # they take their requests one after the other
                     self.wait_until_set_up(guests[-1])
                 guests.append(self.fork(spec, end))
-            for end in filter(None, guest_ends):
-                end.close()
-            reason = self.watch(guests, plan, host_end)
+            for end in guest_ends:
+                if end is not None:
+                    end.close()
+            reason = self.watch(guests, plan, host_end, poller, start)
             for one in reversed(guests):  # a tester must not live to see its program go
-                one.kill(group=self.namespaces is None)
+                one.kill(group=not self.new_namespaces)
                 one.reap()
             self.report(guests, {"reason": reason, "wall_s": time.monotonic() - start})
         finally:
@@ -269,15 +275,20 @@ class Worker:
         one, other = socket.socketpair()
         return (one, [other]) if kind == "host" else (None, [one, other])
 
-    def watch(self, guests: list[Guest], plan: Mapping[str, Any], link: socket.socket | None) -> str | None:
+    def watch(
+        self,
+        guests: list[Guest],
+        plan: Mapping[str, Any],
+        link: socket.socket | None,
+        poller: select.poll,
+        progress: float,
+    ) -> str | None:
         """Wait for the last guest to end, and for limits to be passed.
 
         Returns:
             Why the run has to be ended, or None when it ended by itself.
         """
         last = guests[-1]
-        progress = time.monotonic()
-        poller = select.poll()
         poller.register(last.pidfd, select.POLLIN)
         # Most guests are done in a moment. As long as one lives, each page that is written to here has to be
         # copied: so nothing is done in that moment.
@@ -357,10 +368,9 @@ class Worker:
         """Fork a guest; it takes its request off the connection by itself."""
         one = Guest(spec, os.open("/program/dev/null" if self.enclosed else "/dev/null", os.O_RDWR))
         setup = self.prepare(one, link)
-        one.pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
+        one.pid, one.pidfd = linux.fork(self.new_namespaces)
         if one.pid == 0:
             self.become(setup)
-        one.pidfd = os.pidfd_open(one.pid)
         return one
 
     def wait_until_set_up(self, one: Guest) -> None:
@@ -454,7 +464,7 @@ class Worker:
     def probe(self) -> set[str]:
         """Fork a guest that runs no program, and ask it what it sees."""
         ours, theirs = socket.socketpair()
-        pid = self.namespaces.fork() if self.namespaces is not None else os.fork()
+        pid, pidfd = linux.fork(self.new_namespaces)
         if pid == 0:
             try:
                 linux.confine("/program" if self.enclosed else None, become_nobody=self.become_nobody)
@@ -464,6 +474,7 @@ class Worker:
         theirs.close()
         seen = ours.recv(CHUNK).decode().split()
         os.waitpid(pid, 0)
+        os.close(pidfd)
         ours.close()
         return set(seen)
 
@@ -514,8 +525,22 @@ def preload(names: Iterable[str], path: Iterable[str]) -> None:
     for name in names:
         with contextlib.suppress(ImportError):  # a version may lack a module, a sandbox a package
             importlib.import_module(name)
+    warm_up()
     gc.collect()
+    linux.libc.malloc_trim(0)
     gc.freeze()
+
+
+def warm_up() -> None:
+    """Run a program here, so often that the interpreter has adapted its own code to it: later it would do so
+    in each guest, and a page that is written to has to be copied. The answers go nowhere.
+    """
+    inputs = [marshal.dumps(((1,), {}), 2)]
+    request = {"entry_point": "f", "inputs": inputs, "argument_answers": False, "inline_bytes": 1024}
+    for _ in range(ADAPTED):
+        guest.MODES["calls"]({"code": "def f(x):\n    return x\n", **request})
+    del sys.modules["solution"]
+    linecache.clearcache()
 
 
 def receive_exactly(source: socket.socket, count: int) -> bytes:
