@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import struct
 import sys
@@ -26,10 +27,12 @@ __all__ = [
     "die_with_parent",
     "enclose",
     "fork",
+    "group_cpu_s",
     "inside",
     "install_filter",
     "nobody_can_read",
     "probe",
+    "sacrifice",
 ]
 
 CLONE_PIDFD: Final = 0x00001000
@@ -175,11 +178,40 @@ def inside(root: str) -> Iterator[None]:
 
 def address_space(proc: int) -> int:
     """Bytes of address space that this process takes; `proc` is a descriptor of ``/proc``."""
-    descriptor = os.open("self/statm", os.O_RDONLY | os.O_CLOEXEC, dir_fd=proc)
+    return int(read_text(proc, "self/statm").split()[0]) * os.sysconf("SC_PAGESIZE")
+
+
+def sacrifice(proc: int, pidfd: int) -> None:
+    """Where memory runs out, have the kernel end this process before any other.
+
+    Args:
+        proc: A descriptor of ``/proc``, which may be that of another process namespace, and know the process
+            by another number.
+        pidfd: A descriptor of the process.
+    """
+    pid = re.search(r"^Pid:\s*(-?\d+)", read_text(proc, f"self/fdinfo/{pidfd}"), re.MULTILINE)
+    assert pid is not None
     try:
-        return int(os.read(descriptor, 100).split()[0]) * os.sysconf("SC_PAGESIZE")
+        descriptor = os.open(f"{pid[1]}/oom_score_adj", os.O_WRONLY | os.O_CLOEXEC, dir_fd=proc)
+    except (FileNotFoundError, PermissionError):  # it has just ended, and what is left of it is root's
+        return
+    with open(descriptor, "wb", buffering=0) as file, contextlib.suppress(ProcessLookupError):
+        file.write(b"1000")
+
+
+def read_text(folder: int, path: str) -> str:
+    """A short file below a folder that is given by a descriptor."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        return os.read(descriptor, 4096).decode()
     finally:
         os.close(descriptor)
+
+
+def group_cpu_s(descriptor: int) -> float:
+    """CPU seconds of a control group, from its ``cpuacct.usage`` or, in version 2, its ``cpu.stat``."""
+    words = os.pread(descriptor, 1000, 0).split()
+    return int(words[0]) / 1e9 if len(words) == 1 else int(words[1]) / 1e6
 
 
 def guard_child() -> None:

@@ -28,7 +28,7 @@ from typing import Any, Final, Self
 
 from codegym.core import Limits
 from codegym.errors import CodegymError, ConfigError, InfraError, SandboxUnavailableError
-from codegym.sandbox import wire
+from codegym.sandbox import cgroups, wire
 from codegym.sandbox.base import (
     Answer,
     Ending,
@@ -47,6 +47,8 @@ log = logging.getLogger(__name__)
 RETRIES: Final = 2
 """How often a request is tried again when its worker dies."""
 START_S: Final = 60.0
+SUPERVISORS: Final = 3
+"""Processes of a worker that are no guests, and one to spare."""
 GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
 MODULES: Final = ("plain", "guest", "linux", "children", "worker")
@@ -192,6 +194,8 @@ class Worker:
             SandboxUnavailableError: It could not even be started.
         """
         self.stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
+        self.group: cgroups.Group | None = None
+        self.scratch_bytes = sandbox.scratch_mb << 20
         try:
             spawned = sandbox.spawn(self.stderr)
         except BaseException:
@@ -199,16 +203,33 @@ class Worker:
             raise
         self.process, self.connection, self.scratch = spawned.process, spawned.connection, spawned.scratch
         try:
-            self.connection.settimeout(START_S)
-            self.connection.sendall(
-                worker_sources() + wire.frame(b"c", marshal.dumps(dict(spawned.config), 2))
-            )
-            kind, payload = self.receive()
+            self.hello = self._boot(sandbox, spawned.config)
         except (OSError, EOFError) as error:
             raise self.died(error) from error
+
+    def _boot(self, sandbox: WorkerSandbox, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Send it its program, and read what its wall is made of."""
+        parent = cgroups.find_parent() if sandbox.uses_cgroups else None
+        if parent is not None:
+            self.group = cgroups.Group(parent)
+            self.group.add(self.process.pid)
+        config = {**config, "cgroup": None if self.group is None else self.group.cpu_file}
+        self.connection.settimeout(START_S)
+        self.connection.sendall(worker_sources() + wire.frame(b"c", marshal.dumps(config, 2)))
+        kind, payload = self.receive()
         if kind != wire.HELLO:
-            raise self.died(f"unexpected frame {kind!r}")
-        self.hello: dict[str, Any] = marshal.loads(payload)
+            raise EOFError(f"unexpected frame {kind!r}")
+        hello: dict[str, Any] = marshal.loads(payload)
+        if self.group is not None:
+            self.group.measure()
+            hello["layers"].append("cgroup")
+        return hello
+
+    def open(self, run: wire.Run) -> None:
+        """Start a run."""
+        if self.group is not None:
+            self.group.limit(run.memory_bytes + self.scratch_bytes, run.processes + SUPERVISORS)
+        self.connection.sendall(run.opening)
 
     def receive(self) -> tuple[bytes, bytes]:
         """One frame from the worker."""
@@ -233,7 +254,7 @@ class Worker:
         start = time.monotonic()
         try:
             self.connection.settimeout(run.patience_s + GRACE_S)
-            self.connection.sendall(run.opening)
+            self.open(run)
             while True:
                 kind, payload = self.receive()
                 if kind == wire.DONE:
@@ -260,6 +281,8 @@ class Worker:
         self.connection.close()
         self.kill()
         self.stderr.close()
+        if self.group is not None:
+            self.group.remove()
         if self.scratch is not None:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
@@ -268,7 +291,14 @@ class WorkerSandbox(Sandbox):
     """A pool of workers.
 
     Implement in a backend: `spawn`, and `check` where it wants to refuse what it got.
+
+    Attributes:
+        uses_cgroups: Whether workers are processes of this machine, to be put into control groups.
+        scratch_mb: MiB of memory that files in the scratch folder may take.
     """
+
+    uses_cgroups = True
+    scratch_mb = 0
 
     def __init__(self, workers: int | None = None) -> None:
         """Start nothing yet.
@@ -306,6 +336,8 @@ class WorkerSandbox(Sandbox):
             WorkerSandbox.__init__(self, self.workers)
         with self._lock:
             if self._threads is None:
+                if self.uses_cgroups and (parent := cgroups.find_parent()) is not None:
+                    cgroups.reap(parent)
                 first = self._first_worker()
                 self.isolation = Isolation(frozenset(first.hello["layers"]))
                 try:
@@ -402,7 +434,7 @@ class WorkerSession(Session):
         try:
             self._worker = worker or sandbox._new_worker()
             self._start = time.monotonic()
-            self._connection.sendall(self._run.opening)
+            self._worker.open(self._run)
             self._until_loaded()
         except (OSError, EOFError, WorkerDiedError) as error:
             raise self._broken(error) from error

@@ -208,6 +208,8 @@ class Run:
     Attributes:
         opening: The bytes that start it.
         patience_s: Wall seconds after which the worker must have said something.
+        memory_bytes: What all its guests may take together, besides their scratch folders.
+        processes: How many processes and threads they may be.
         answers: What the guest has answered so far.
         loaded: Whether the program has been loaded.
     """
@@ -256,6 +258,9 @@ class Run:
         }
         self.opening = frame(RUN, marshal.dumps(plan, 2)) + b"".join(bodies)
         self.patience_s = wall_s
+        # what a guest prints and answers is in memory too
+        self.memory_bytes = len(guests) * (limits.memory_mb + 3 * limits.output_mb) * MIB
+        self.processes = len(guests) * limits.processes
         self.answers: list[Answer] = []
         self.loaded = False
         self.trouble: tuple[Ending, str] | None = None

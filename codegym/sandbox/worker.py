@@ -67,6 +67,8 @@ FIRST_ANSWER_BYTES, STDERR_BYTES = 16384, 4096
 WIPE: Final = memoryview(bytes(1 << 16))
 SCRATCH_MODE: Final = 0o1777
 CUT: Final = b"\n...\n"
+SPARE_BYTES: Final = 1 << 30
+"""Address space beyond the memory limit: for the stacks of threads, and arrays of which little is used."""
 ADAPTED: Final = 24
 """Runs after which CPython has specialised a function."""
 WRITING: Final = 4
@@ -119,6 +121,9 @@ class Worker:
         self.scratch: str = config["scratch"]
         self.buffer = memoryview(bytearray(len(WIPE)))
         self.layers: set[str] = set()
+        self.cpu_file = os.open(config["cgroup"], os.O_RDONLY | os.O_CLOEXEC) if config["cgroup"] else -1
+        # where memory itself is limited, there is no need to be strict about addresses
+        self.spare_bytes = 0 if config["cgroup"] is None else SPARE_BYTES
         proc, reason = None, ""
         if config["enclose"] is not None:
             self.layers, proc, reason = linux.enclose(config["enclose"])
@@ -126,9 +131,8 @@ class Worker:
         self.enclosed = "mount" in self.layers
         with linux.inside("/program") if self.enclosed else contextlib.nullcontext():
             preload(config["preload"], config["sys_path"])
-        self.base_bytes = linux.address_space(
-            os.open("/proc", os.O_PATH | os.O_CLOEXEC) if proc is None else proc
-        )
+        self.proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC) if proc is None else proc
+        self.base_bytes = linux.address_space(self.proc)
         # an interpreter in root's home is of no use to anybody else
         self.become_nobody = os.geteuid() == 0 and (
             self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
@@ -296,6 +300,9 @@ class Worker:
             self.check_set_up(last)
             return None
         self.wait_until_set_up(last)
+        for one in guests:
+            linux.sacrifice(self.proc, one.pidfd)
+        self.spent_before_s = self.group_cpu_s()
         poller.register(self.control, select.POLLIN)
         if link is not None:
             link.settimeout(plan["wall_s"])
@@ -323,7 +330,7 @@ class Worker:
                 progress, idle = self.mark(guests), link is not None
             if last.pidfd in ready:
                 return None
-            if any(self.overspent(one, plan) for one in guests):
+            if any(self.overspent(one, guests, plan) for one in guests):
                 return "cpu"
 
     def hear(self, link: socket.socket | None) -> str | None:
@@ -337,17 +344,27 @@ class Worker:
         """Note that there is progress; returns the time."""
         for one in guests:
             with contextlib.suppress(OSError):  # it has just ended
-                one.mark = one.cpu_s()
+                one.mark = one.cpu_s() + self.children_cpu_s(guests)
         return time.monotonic()
+
+    def group_cpu_s(self) -> float:
+        """CPU seconds of all processes that ever were in the control group, but for this one; 0 without a
+        group.
+        """
+        return linux.group_cpu_s(self.cpu_file) - time.process_time() if self.cpu_file >= 0 else 0.0
+
+    def children_cpu_s(self, guests: list[Guest]) -> float:
+        """CPU seconds of the processes that guests have started, in this run."""
+        return max(0.0, self.group_cpu_s() - self.spent_before_s - sum(one.cpu_s() for one in guests))
 
     def stretch(self, one: Guest) -> int:
         """By how much the limits of a guest are stretched at the moment."""
         return WRITING if one.progress.busy else 1
 
-    def overspent(self, one: Guest, plan: Mapping[str, Any]) -> bool:
+    def overspent(self, one: Guest, guests: list[Guest], plan: Mapping[str, Any]) -> bool:
         """Whether a guest has used up its CPU time, since its last progress or in all."""
         try:
-            spent = one.cpu_s()
+            spent = one.cpu_s() + self.children_cpu_s(guests)
         except OSError:  # it has just ended
             return False
         return bool(spent - one.mark > plan["cpu_s"] * self.stretch(one) or spent > plan["total_cpu_s"])
@@ -403,7 +420,7 @@ class Worker:
         end = one.null if link is None else link.fileno()
         sources = (one.null, one.stdout, one.stderr, one.answers, end, self.ack_write)
         limits = {
-            resource.RLIMIT_AS: self.base_bytes + spec["memory_bytes"] + 2 * spec["size"],
+            resource.RLIMIT_AS: self.base_bytes + spec["memory_bytes"] + 2 * spec["size"] + self.spare_bytes,
             resource.RLIMIT_FSIZE: spec["file_bytes"] + spec["size"],
             resource.RLIMIT_CPU: spec["cpu_backstop_s"],
         }
