@@ -154,8 +154,8 @@ class Isolation:
 
     layers: frozenset[str]
     """Among: user, pid, mount, net, ipc, uts (namespaces), root (a read-only file tree of the interpreter and
-    its libraries only), scratch (a private folder of bounded size), seccomp, no_new_privs, no_capabilities,
-    rlimits."""
+    its libraries only), scratch (a private folder of bounded size), landlock, seccomp, no_new_privs,
+    no_capabilities, rlimits, cgroup (limits on all processes of a program together)."""
 
     STRONG = frozenset(
         {

@@ -32,6 +32,7 @@ FILES: Final[dict[int, Mapping[str, str]]] = {
         "swap": "memory.swappiness",
         "pids": "pids.max",
         "cpu": "cpuacct.usage",
+        "kills": "memory.oom_control",
     },
     2: {
         "memory": "memory.max",
@@ -39,13 +40,11 @@ FILES: Final[dict[int, Mapping[str, str]]] = {
         "swap": "memory.swap.max",
         "pids": "pids.max",
         "cpu": "cpu.stat",
+        "kills": "memory.events",
     },
 }
 """What the files are called, by the version of the interface."""
-CONTROLLER: Final = {
-    "memory": "memory",
-    "usage": "memory",
-    "swap": "memory",
+CONTROLLER: Final = dict.fromkeys(("memory", "usage", "swap", "kills"), "memory") | {
     "pids": "pids",
     "cpu": "cpuacct",
 }
@@ -107,11 +106,10 @@ class Group:
         self._write("pids", processes)
         self._limits = (memory_bytes, processes)
 
-    @property
-    def cpu_file(self) -> str:
-        """The file that tells the CPU time of the group; empty where there is none."""
-        path = self.parent.file(self.name, "cpu")
-        return str(path) if path is not None and path.exists() else ""
+    def files(self) -> dict[str, str]:
+        """The files that tell CPU time and kills; an empty path for one that is not there."""
+        paths = {name: self.parent.file(self.name, name) for name in ("cpu", "kills")}
+        return {name: str(path) if path and path.exists() else "" for name, path in paths.items()}
 
     def remove(self) -> None:
         """Remove the group, whose processes have been killed.

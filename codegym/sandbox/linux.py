@@ -16,20 +16,27 @@ import re
 import signal
 import struct
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 __all__ = [
     "CLONE_NEWPID",
+    "DEVICES",
+    "ControlGroup",
     "address_space",
+    "adopt_orphans",
+    "checked",
     "close_from",
     "confine",
     "die_with_parent",
     "enclose",
+    "end_children",
     "fork",
-    "group_cpu_s",
+    "gain_no_privileges",
     "inside",
     "install_filter",
+    "libc",
     "nobody_can_read",
     "probe",
     "sacrifice",
@@ -51,13 +58,15 @@ AT_FDCWD, AT_RECURSIVE = -100, 0x8000
 MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOSUID = 1, 2
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_KEEPCAPS, PR_GET_SECCOMP, PR_SET_SECCOMP = 1, 4, 8, 21, 22
-PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 38, 39
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 36, 38, 39
 SECCOMP_MODE_FILTER: Final = 2
 CAPABILITY_HEADER: Final = struct.pack("<Ii", 0x20080522, 0)  # version 3, this process
 NO_CAPABILITIES: Final = bytes(24)
 
 NOBODY: Final = 65534
+END_CHILDREN_S: Final = 5.0
 MOST_DESCRIPTORS: Final = os.sysconf("SC_OPEN_MAX")
+DEVICES: Final = ("null", "zero", "full", "random", "urandom")
 ROOTS: Final = ("program", "tester")
 """A guest's root, by its role: same files, separate scratch folders."""
 NAMESPACES: Final = {"user": "user", "mount": "mnt", "net": "net", "ipc": "ipc", "uts": "uts"}
@@ -208,10 +217,51 @@ def read_text(folder: int, path: str) -> str:
         os.close(descriptor)
 
 
-def group_cpu_s(descriptor: int) -> float:
-    """CPU seconds of a control group, from its ``cpuacct.usage`` or, in version 2, its ``cpu.stat``."""
-    words = os.pread(descriptor, 1000, 0).split()
-    return int(words[0]) / 1e9 if len(words) == 1 else int(words[1]) / 1e6
+def adopt_orphans() -> None:
+    """Become the parent of all descendants whose own parent ends."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_children(proc: int) -> None:
+    """Kill and await all children of this process, and theirs, which become its own.
+
+    Args:
+        proc: A descriptor of ``/proc``.
+
+    Raises:
+        RuntimeError: There are ever new ones.
+    """
+    deadline = time.monotonic() + END_CHILDREN_S
+    while pids := read_text(proc, f"self/task/{os.getpid()}/children").split():
+        if time.monotonic() > deadline:
+            raise RuntimeError("processes that a program has left behind start others faster than they end")
+        for pid in map(int, pids):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+class ControlGroup:
+    """The control group that this process is in, as it can be watched from inside."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        """Open the files ``cpu`` and ``kills``; an empty path is that of a file that is not there."""
+        flags = os.O_RDONLY | os.O_CLOEXEC
+        self.cpu = os.open(files["cpu"], flags) if files["cpu"] else -1
+        self.kills = os.open(files["kills"], flags) if files["kills"] else -1
+
+    def cpu_s(self) -> float:
+        """CPU seconds of all its processes: from ``cpuacct.usage`` or, in version 2, from ``cpu.stat``."""
+        if self.cpu < 0:
+            return 0.0
+        words = os.pread(self.cpu, 1000, 0).split()
+        return int(words[0]) / 1e9 if len(words) == 1 else int(words[1]) / 1e6
+
+    def out_of_memory_kills(self) -> int:
+        """How many processes the kernel has ended here because memory ran out."""
+        if self.kills < 0:
+            return 0
+        found = re.search(rb"^oom_kill (\d+)", os.pread(self.kills, 1000, 0), re.MULTILINE)
+        return int(found[1]) if found else 0
 
 
 def guard_child() -> None:
@@ -266,7 +316,7 @@ def build_roots(config: Mapping[str, Any]) -> None:
             mount("tmpfs", program + path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "mode=755,size=4k")
     for path in config["packages"]:
         bind(path, os.path.join(program, "packages", os.path.basename(path)))
-    for name in ("null", "zero", "full", "random", "urandom"):
+    for name in DEVICES:
         bind(f"/dev/{name}", f"{program}/dev/{name}", read_only=False)
     os.symlink("/tmp", f"{program}/dev/shm")
     os.mkdir(f"{program}/tmp")
@@ -342,18 +392,22 @@ def nobody_can_read(path: str) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
+def gain_no_privileges() -> None:
+    """Have the kernel deny this process, and all that it forks, any rights that it has not now."""
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+
+
 def install_filter(program: bytes) -> None:
-    """Have the kernel filter the system calls of this process and of all that it forks, none of which will
-    gain rights.
+    """Have the kernel filter the system calls of this process and of all that it forks.
 
     Args:
         program: BPF instructions; empty for none.
     """
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
     if program:
         code = ctypes.create_string_buffer(program, len(program))
         descriptor = struct.pack("HL", len(program) // 8, ctypes.addressof(code))
-        address = ctypes.addressof(ctypes.create_string_buffer(descriptor, len(descriptor)))
+        described = ctypes.create_string_buffer(descriptor, len(descriptor))
+        address = ctypes.addressof(described)
         checked(libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, address, 0, 0), "seccomp")
 
 

@@ -8,11 +8,12 @@ import glob
 import importlib.metadata
 import os
 import re
+import shutil
 import sys
 import sysconfig
 import tempfile
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
@@ -69,21 +70,22 @@ class LocalSandbox(pool.WorkerSandbox):
 
     def spawn(self, stderr: Any) -> pool.Spawned:
         """Start a worker that builds its wall before it serves."""
-        mountpoint = mountpoint_folder()
+        folder = base_folder()
         config = {
             "enclose": {
-                "mountpoint": mountpoint,
+                "mountpoint": folder,
                 "binds": [*interpreter_paths(), *SHARED],
                 "masks": site_folders(),
                 "packages": self._package_paths,
                 "scratch_mb": self.scratch_mb,
             },
             "sys_path": ["/packages"],
+            "outside_path": sorted({os.path.dirname(path) for path in self._package_paths}),
             "preload": [*pool.PRELOAD, *self.preload],
             "seccomp": filter_program(),
-            "scratch": mountpoint,
+            "scratch": folder,
         }
-        return pool.spawn_python([base_executable()], config, stderr)
+        return spawn(config, stderr)
 
     def check(self, isolation: Isolation, reason: str) -> None:
         """Refuse, or warn of, less than strong isolation."""
@@ -118,31 +120,35 @@ class SubprocessSandbox(pool.WorkerSandbox):
 
     def spawn(self, stderr: Any) -> pool.Spawned:
         """Start a worker as it is."""
-        scratch = tempfile.mkdtemp(prefix="codegym-")
-        os.chmod(scratch, 0o711)
         config = {
             "enclose": None,
-            "sys_path": [path for path in sys.path if path.endswith("-packages")],
+            "outside_path": [path for path in sys.path if path.endswith("-packages")],
             "preload": [*pool.PRELOAD, *self.preload],
             "seccomp": b"",
-            "scratch": scratch,
+            "scratch": base_folder(),
         }
-        try:
-            return dataclasses.replace(
-                pool.spawn_python([base_executable()], config, stderr), scratch=scratch
-            )
-        except SandboxUnavailableError:
-            os.rmdir(scratch)
-            raise
+        return spawn(config, stderr)
+
+
+def spawn(config: Mapping[str, Any], stderr: Any) -> pool.Spawned:
+    """Start a worker; one without a root of its own makes a folder named by its process id."""
+    spawned = pool.spawn_python([base_executable()], config, stderr)
+    return dataclasses.replace(spawned, scratch=os.path.join(config["scratch"], str(spawned.process.pid)))
 
 
 @functools.cache
-def mountpoint_folder() -> str:
-    """An empty folder that workers mount their root on, each in its own namespace; one for all, never written
-    to.
+def base_folder() -> str:
+    """The folder that workers mount their root on, each in its own namespace, and in which those without a
+    mount namespace make theirs. What workers left that were killed is removed.
     """
-    folder = os.path.join(tempfile.gettempdir(), f"codegym-root-{os.getuid()}")
+    namespace = os.stat("/proc/self/ns/pid").st_ino  # process ids mean something within it only
+    folder = os.path.join(tempfile.gettempdir(), f"codegym-{os.getuid()}-{namespace}")
     os.makedirs(folder, mode=0o755, exist_ok=True)
+    if os.stat(folder).st_uid != os.getuid():
+        raise SandboxUnavailableError(f"{folder} belongs to another user; set TMPDIR to a folder of your own")
+    for name in os.listdir(folder):
+        if name.isdigit() and not os.path.exists(f"/proc/{name}"):
+            shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     return folder
 
 

@@ -51,7 +51,7 @@ SUPERVISORS: Final = 3
 """Processes of a worker that are no guests, and one to spare."""
 GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
-MODULES: Final = ("plain", "guest", "linux", "children", "worker")
+MODULES: Final = ("plain", "guest", "linux", "landlock", "children", "scratch", "warm", "worker")
 """What runs inside, in the order of import."""
 PRELOAD: Final = (
     "bisect",
@@ -156,7 +156,7 @@ def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> 
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "HOME": "/tmp",
-        "TMPDIR": "/tmp" if config["enclose"] is not None else config["scratch"],
+        "TMPDIR": "/tmp",
         "LANG": "C.UTF-8",
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
@@ -206,6 +206,9 @@ class Worker:
             self.hello = self._boot(sandbox, spawned.config)
         except (OSError, EOFError) as error:
             raise self.died(error) from error
+        except BaseException:
+            self.close()
+            raise
 
     def _boot(self, sandbox: WorkerSandbox, config: Mapping[str, Any]) -> dict[str, Any]:
         """Send it its program, and read what its wall is made of."""
@@ -213,7 +216,7 @@ class Worker:
         if parent is not None:
             self.group = cgroups.Group(parent)
             self.group.add(self.process.pid)
-        config = {**config, "cgroup": None if self.group is None else self.group.cpu_file}
+        config = {**config, "cgroup": None if self.group is None else self.group.files()}
         self.connection.settimeout(START_S)
         self.connection.sendall(worker_sources() + wire.frame(b"c", marshal.dumps(config, 2)))
         kind, payload = self.receive()

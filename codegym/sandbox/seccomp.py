@@ -44,6 +44,9 @@ keyrings, System V IPC, modules, clocks that can be set."""
 PRIVILEGED: Final = frozenset({"chroot", "capset", "setgroups", "setresuid", "setresgid"})
 """What a worker needs besides, to make a guest. A guest may call these too, but has not the rights to get
 anything by it."""
+LANDLOCK: Final = (444, 446)
+"""To make a set of Landlock's rules and to put it in force, which can only take rights away. By number, for
+older versions of libseccomp do not know the names."""
 NAMESPACE_FLAGS: Final = 0x5E020000
 """The CLONE_NEW* bits of clone(2), but for CLONE_NEWPID: a worker makes guests with it."""
 AF_UNIX: Final = 1
@@ -71,6 +74,8 @@ def filter_program() -> bytes:
     for name in sorted((ALLOWED | PRIVILEGED) - {"clone", "prctl"}):
         if libseccomp.resolve_syscall(libseccomp.Arch.NATIVE, name) >= 0:
             rules.add_rule(libseccomp.ALLOW, name)
+    for number in LANDLOCK:
+        rules.add_rule(libseccomp.ALLOW, number)
     rules.add_rule(libseccomp.ERRNO(errno.ENOSYS), "clone3")
     rules.add_rule(libseccomp.ALLOW, "clone", arg(0, masked, NAMESPACE_FLAGS, 0))
     rules.add_rule(libseccomp.ALLOW, "socket", arg(0, equal, AF_UNIX))

@@ -385,6 +385,8 @@ class Run:
         reason = report["reason"]
         if self.trouble is not None:
             return self.trouble
+        if report["out_of_memory"]:
+            return Ending.MEMORY, "processes of it were ended, for memory ran out"
         if reason == "cpu":
             return Ending.CPU, "used up its CPU time"
         if reason == "wall":

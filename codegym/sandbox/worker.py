@@ -21,23 +21,21 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gc
-import importlib
-import linecache
 import marshal
 import os
 import resource
 import select
-import site
 import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from codegym.sandbox import guest, linux
+from codegym.sandbox import guest, landlock, linux
 from codegym.sandbox.children import Guest, Replies
+from codegym.sandbox.scratch import sweep
+from codegym.sandbox.warm import preload
 
 __all__ = [
     "ANSWERS",
@@ -65,12 +63,9 @@ FIRST_TICK_S, TICK_S = 0.002, 0.05
 """How often a running guest is looked at: less and less often."""
 FIRST_ANSWER_BYTES, STDERR_BYTES = 16384, 4096
 WIPE: Final = memoryview(bytes(1 << 16))
-SCRATCH_MODE: Final = 0o1777
 CUT: Final = b"\n...\n"
 SPARE_BYTES: Final = 1 << 30
 """Address space beyond the memory limit: for the stacks of threads, and arrays of which little is used."""
-ADAPTED: Final = 24
-"""Runs after which CPython has specialised a function."""
 WRITING: Final = 4
 """How many times longer a guest may take for one answer when it shows that it is writing it down."""
 CHUNK: Final = 1 << 20
@@ -121,28 +116,59 @@ class Worker:
         self.scratch: str = config["scratch"]
         self.buffer = memoryview(bytearray(len(WIPE)))
         self.layers: set[str] = set()
-        self.cpu_file = os.open(config["cgroup"], os.O_RDONLY | os.O_CLOEXEC) if config["cgroup"] else -1
+        self.group = linux.ControlGroup(config["cgroup"]) if config["cgroup"] else None
+        self.spent_before_s, self.kills_before = 0.0, 0
         # where memory itself is limited, there is no need to be strict about addresses
-        self.spare_bytes = 0 if config["cgroup"] is None else SPARE_BYTES
+        self.spare_bytes = SPARE_BYTES if self.group else 0
         proc, reason = None, ""
         if config["enclose"] is not None:
             self.layers, proc, reason = linux.enclose(config["enclose"])
         self.new_namespaces = 0 if proc is None else linux.CLONE_NEWPID
         self.enclosed = "mount" in self.layers
+        if not self.enclosed:
+            self.settle(config)
         with linux.inside("/program") if self.enclosed else contextlib.nullcontext():
-            preload(config["preload"], config["sys_path"])
+            preload(config["preload"], config["sys_path"] if self.enclosed else config["outside_path"])
         self.proc = os.open("/proc", os.O_PATH | os.O_CLOEXEC) if proc is None else proc
         self.base_bytes = linux.address_space(self.proc)
         # an interpreter in root's home is of no use to anybody else
         self.become_nobody = os.geteuid() == 0 and (
             self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
         )
+        linux.gain_no_privileges()
+        self.lock(config["enclose"])
         linux.install_filter(config["seccomp"])
         for which, limit in INHERITED_LIMITS.items():
             resource.setrlimit(which, allowed(which, limit))
         sys.set_int_max_str_digits(0)
         self.ack_read, self.ack_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.hello(reason)
+
+    def settle(self, config: Mapping[str, Any]) -> None:
+        """Where there are no namespaces, do what can be done without them."""
+        self.scratch = os.path.join(config["scratch"], str(os.getpid()))
+        os.mkdir(self.scratch)
+        os.chmod(self.scratch, 0o711)
+        os.environ["TMPDIR"] = self.scratch
+        linux.adopt_orphans()
+
+    def lock(self, enclosure: Mapping[str, Any] | None) -> None:
+        """Have Landlock keep guests from all files but those that they are to have."""
+        if enclosure is None:
+            return
+        if self.enclosed:
+            readable, writable, devices = ["/"], ["/program/tmp", "/tester/tmp"], "/program/dev"
+            proc = os.dup(self.proc)  # of which nothing can be seen from where guests are
+        else:
+            readable = [*enclosure["binds"], *enclosure["packages"]]
+            writable, devices = [self.scratch], "/dev"
+            proc = os.open("self", os.O_PATH | os.O_CLOEXEC, dir_fd=self.proc)
+        rights = dict.fromkeys(map(os.path.dirname, enclosure["packages"]), landlock.LIST)
+        rights |= dict.fromkeys(readable, landlock.READ) | dict.fromkeys(writable, landlock.WRITE)
+        rights |= dict.fromkeys((f"{devices}/{name}" for name in linux.DEVICES), landlock.USE)
+        if landlock.restrict(rights, {proc: landlock.READ | landlock.USE}):
+            self.layers.add("landlock")
+        os.close(proc)
 
     def hello(self, reason: str) -> None:
         """Tell the host what stands, as seen from inside a guest."""
@@ -253,14 +279,16 @@ class Worker:
             for one in reversed(guests):  # a tester must not live to see its program go
                 one.kill(group=not self.new_namespaces)
                 one.reap()
-            self.report(guests, {"reason": reason, "wall_s": time.monotonic() - start})
+            self.report(guests, {"reason": reason})
         finally:
             for one in guests:
                 one.close()
             if host_end is not None:
                 host_end.close()
+        if not self.new_namespaces:
+            linux.end_children(self.proc)
         for role in {spec["role"] for spec in plan["guests"]}:
-            self.sweep(f"/{role}/tmp" if self.enclosed else self.scratch)
+            sweep(f"/{role}/tmp" if self.enclosed else self.scratch)
 
     def report(self, guests: Sequence[Guest], report: dict[str, Any]) -> None:
         """Send all that the host wants to know of a run that has ended."""
@@ -268,6 +296,7 @@ class Worker:
         self.forward(last)
         if len(guests) > 1:
             self.send_excerpt(FIRST, guests[0].answers, FIRST_ANSWER_BYTES)
+        report["out_of_memory"] = self.kills_before >= 0 and self.kills() > self.kills_before
         report["stdout_size"] = self.send_excerpt(STDOUT, last.stdout, last.spec["stdout_bytes"])
         self.send_excerpt(STDERR, last.stderr, STDERR_BYTES)
         self.send(DONE, marshal.dumps({**report, "guests": [one.ended for one in guests]}, 2))
@@ -298,11 +327,12 @@ class Worker:
         # copied: so nothing is done in that moment.
         if link is None and poller.poll(FIRST_LOOK_MS):
             self.check_set_up(last)
+            self.kills_before = -1
             return None
         self.wait_until_set_up(last)
         for one in guests:
             linux.sacrifice(self.proc, one.pidfd)
-        self.spent_before_s = self.group_cpu_s()
+        self.spent_before_s, self.kills_before = self.group_cpu_s(), self.kills()
         poller.register(self.control, select.POLLIN)
         if link is not None:
             link.settimeout(plan["wall_s"])
@@ -351,7 +381,11 @@ class Worker:
         """CPU seconds of all processes that ever were in the control group, but for this one; 0 without a
         group.
         """
-        return linux.group_cpu_s(self.cpu_file) - time.process_time() if self.cpu_file >= 0 else 0.0
+        return self.group.cpu_s() - time.process_time() if self.group else 0.0
+
+    def kills(self) -> int:
+        """How many processes were ended because the control group's memory ran out; 0 without a group."""
+        return self.group.out_of_memory_kills() if self.group else 0
 
     def children_cpu_s(self, guests: list[Guest]) -> float:
         """CPU seconds of the processes that guests have started, in this run."""
@@ -464,6 +498,8 @@ class Worker:
         if not self.enclosed:
             linux.die_with_parent()
             self.stand(setup.role)
+            if "landlock" in self.layers:
+                landlock.scope_signals()
         for which, limit in setup.limits:
             resource.setrlimit(which, limit)
         linux.confine(setup.root, become_nobody=self.become_nobody)
@@ -472,11 +508,10 @@ class Worker:
 
     def stand(self, role: str) -> None:
         """In the child: go to the scratch folder, where there is no root of its own to go to."""
-        if not self.enclosed:
-            folder = os.path.join(self.scratch, role)
-            os.mkdir(folder)
-            os.chmod(folder, 0o777)
-            os.chdir(folder)
+        folder = os.path.join(self.scratch, role)
+        os.mkdir(folder)
+        os.chmod(folder, 0o777)
+        os.chdir(folder)
 
     def probe(self) -> set[str]:
         """Fork a guest that runs no program, and ask it what it sees."""
@@ -495,69 +530,12 @@ class Worker:
         ours.close()
         return set(seen)
 
-    def sweep(self, scratch: str) -> None:
-        """Empty a scratch folder. A worker that cannot do it ends, and the host starts another."""
-        if os.stat(scratch).st_mode & 0o7777 != SCRATCH_MODE and self.enclosed:
-            os.chmod(scratch, SCRATCH_MODE)
-        number = 0
-        while names := os.listdir(scratch):
-            for name in names:
-                path = os.path.join(scratch, name)
-                if os.path.islink(path) or not os.path.isdir(path):
-                    os.unlink(path)
-                else:
-                    number = flatten(path, scratch, number)
-
-
-def flatten(folder: str, scratch: str, number: int) -> int:
-    """Remove a folder, and move the folders in it up: so depth costs nothing. Returns the next free
-    number.
-    """
-    os.chmod(folder, 0o700)
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.path.islink(path) or not os.path.isdir(path):
-            os.unlink(path)
-        else:
-            while os.path.lexists(target := os.path.join(scratch, f"swept-{number}")):
-                number += 1
-            os.chmod(path, 0o700)
-            os.rename(path, target)
-    os.rmdir(folder)
-    return number
-
 
 def allowed(which: int, limit: int) -> tuple[int, int]:
     """A limit, soft and hard, or the one that the kernel holds already where that is lower."""
     hard = HARD_LIMITS[which]
     value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     return value, value
-
-
-def preload(names: Iterable[str], path: Iterable[str]) -> None:
-    """Import what programs are likely to import, once for all of them."""
-    site.setquit()  # the interpreter runs without site, which has more to it
-    site.sethelper()
-    sys.path += path
-    for name in names:
-        with contextlib.suppress(ImportError):  # a version may lack a module, a sandbox a package
-            importlib.import_module(name)
-    warm_up()
-    gc.collect()
-    linux.libc.malloc_trim(0)
-    gc.freeze()
-
-
-def warm_up() -> None:
-    """Run a program here, so often that the interpreter has adapted its own code to it: later it would do so
-    in each guest, and a page that is written to has to be copied. The answers go nowhere.
-    """
-    inputs = [marshal.dumps(((1,), {}), 2)]
-    request = {"entry_point": "f", "inputs": inputs, "argument_answers": False, "inline_bytes": 1024}
-    for _ in range(ADAPTED):
-        guest.MODES["calls"]({"code": "def f(x):\n    return x\n", **request})
-    del sys.modules["solution"]
-    linecache.clearcache()
 
 
 def receive_exactly(source: socket.socket, count: int) -> bytes:

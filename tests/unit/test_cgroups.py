@@ -11,6 +11,7 @@ import pytest
 from codegym.core import Limits
 from codegym.errors import InfraError
 from codegym.sandbox import CallBatch, Ending, cgroups, make_sandbox
+from codegym.sandbox.linux import ControlGroup
 from codegym.sandbox.plain import encode
 
 V1_MOUNTS = """\
@@ -85,7 +86,7 @@ def test_version_2_is_written_to_in_its_own_words(unified, tmp_path):
         for name in ("cgroup.procs", "memory.max", "pids.max", "memory.swap.max")
     }
     assert written == {"cgroup.procs": "77", "memory.max": "1500", "pids.max": "9", "memory.swap.max": "0"}
-    assert group.cpu_file == str(folder / "cpu.stat")
+    assert group.files() == {"cpu": str(folder / "cpu.stat"), "kills": ""}
     (folder / "memory.max").write_text("untouched")
     group.limit(500, 9)
     assert (folder / "memory.max").read_text() == "untouched"
@@ -125,12 +126,21 @@ def test_a_group_whose_processes_stay_is_our_trouble(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "seconds"), [("2500000000\n", 2.5), ("usage_usec 1500000\nuser_usec 1\n", 1.5)]
 )
-def test_cpu_time_is_read_from_both_versions(tmp_path, text, seconds):
-    from codegym.sandbox.linux import group_cpu_s
-
+@pytest.mark.parametrize(
+    "kills", ["oom_kill_disable 0\nunder_oom 0\noom_kill 3\n", "low 0\noom 4\noom_kill 3\n"]
+)
+def test_a_group_is_read_in_both_versions(tmp_path, text, seconds, kills):
     (tmp_path / "cpu").write_text(text)
-    with (tmp_path / "cpu").open() as file:
-        assert group_cpu_s(file.fileno()) == seconds
+    (tmp_path / "kills").write_text(kills)
+    group = ControlGroup({name: str(tmp_path / name) for name in ("cpu", "kills")})
+    assert (group.cpu_s(), group.out_of_memory_kills()) == (seconds, 3)
+    os.close(group.cpu)
+    os.close(group.kills)
+
+
+def test_of_a_group_without_files_nothing_is_known():
+    group = ControlGroup({"cpu": "", "kills": ""})
+    assert (group.cpu_s(), group.out_of_memory_kills()) == (0, 0)
 
 
 # For real, where this process may make groups
