@@ -25,6 +25,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any, Final, NoReturn
 
 from codegym.sandbox.plain import Opaque, decode, encode, is_plain, pieces
+from codegym.sandbox.suites import NoTestsError, run_defined
 
 __all__ = ["ANSWERS", "HEADER", "LINK", "MODES", "shorten"]
 
@@ -283,20 +284,24 @@ def exit_status(code: object) -> int:
 def run_tests(request: dict[str, Any]) -> None:
     """Run test code against the program behind the link."""
     ask = Proxy()
-    name = request["entry_point"]
+    name = request["entry_point"].rpartition(".")[2]
+    setattr(new_module("solution", "/tmp/solution.py", ""), name, ask)
     for number, source in enumerate(request["tests"]):
         start = clock()
         try:
             module = new_module("tests", f"/tmp/test_{number}.py", source)
             execute(request["preamble"], module)
-            vars(module)[name.rpartition(".")[2]] = ask
+            vars(module)[name] = ask
+            given = {key: value for key, value in vars(module).items() if not key.startswith("__")}
             execute(source, module)
-            check = vars(module).get("check")
-            if check is not None:
-                check(ask)
+            if "check" in vars(module):
+                module.check(ask)
+            else:
+                run_defined(module, given)
         except BaseException as error:
             keep_back = not (
-                hasattr(error, "from_program") or isinstance(error, (Invalid, TestArgumentError))
+                hasattr(error, "from_program")
+                or isinstance(error, (Invalid, NoTestsError, TestArgumentError))
             )
             write_answer(RAISED, describe(error, keep_back), clock() - start)
         else:

@@ -24,6 +24,7 @@ from codegym.sandbox.seccomp import filter_program
 __all__ = ["LocalSandbox", "SubprocessSandbox"]
 
 SYSTEM = ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
+USUAL = ("numpy", "pytest")
 SHARED = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
 
 
@@ -39,7 +40,7 @@ class LocalSandbox(pool.WorkerSandbox):
         self,
         workers: int | None = None,
         *,
-        packages: Sequence[str] = ("numpy",),
+        packages: Sequence[str] | None = None,
         preload: Sequence[str] = (),
         scratch_mb: int = 64,
         require_isolation: Literal["strong"] | None = None,
@@ -48,7 +49,8 @@ class LocalSandbox(pool.WorkerSandbox):
 
         Args:
             workers: Requests that run at one time. None: one for each CPU that this process may use.
-            packages: Installed distributions that programs may import, with what these require.
+            packages: Installed distributions that programs and tests may import, with what these require.
+                None: numpy, and pytest where it is installed.
             preload: Modules that programs find imported already, besides the common ones of the standard
                 library. Worth it for what most programs import: each makes every fork a little slower.
             scratch_mb: MiB of files that a program may write.
@@ -62,7 +64,7 @@ class LocalSandbox(pool.WorkerSandbox):
             raise ConfigError(f"scratch_mb must be at least 1, got {scratch_mb}")
         if require_isolation not in (None, "strong"):
             raise ConfigError(f"require_isolation is 'strong' or None, got {require_isolation!r}")
-        self.packages = tuple(packages)
+        self.packages = tuple(packages) if packages is not None else tuple(filter(installed, USUAL))
         self.preload = tuple(preload)
         self.scratch_mb = scratch_mb
         self.require_isolation = require_isolation
@@ -83,6 +85,7 @@ class LocalSandbox(pool.WorkerSandbox):
             "outside_path": sorted({os.path.dirname(path) for path in self._package_paths}),
             "preload": [*pool.PRELOAD, *self.preload],
             "seccomp": filter_program(),
+            "seccomp_alone": filter_program(alone=True),
             "scratch": folder,
         }
         return spawn(config, stderr)
@@ -124,7 +127,7 @@ class SubprocessSandbox(pool.WorkerSandbox):
             "enclose": None,
             "outside_path": [path for path in sys.path if path.endswith("-packages")],
             "preload": [*pool.PRELOAD, *self.preload],
-            "seccomp": b"",
+            "seccomp_alone": b"",
             "scratch": base_folder(),
         }
         return spawn(config, stderr)

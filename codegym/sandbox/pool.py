@@ -51,7 +51,7 @@ SUPERVISORS: Final = 3
 """Processes of a worker that are no guests, and one to spare."""
 GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
-MODULES: Final = ("plain", "guest", "linux", "landlock", "children", "scratch", "warm", "worker")
+MODULES: Final = ("plain", "suites", "guest", "linux", "landlock", "children", "scratch", "warm", "worker")
 """What runs inside, in the order of import."""
 PRELOAD: Final = (
     "bisect",

@@ -55,11 +55,14 @@ PR_ALLOWED: Final = (1, 3, 15, 16, 21, 23, 24, 38, 39, 40, 0x53564D41)
 
 
 @functools.cache
-def filter_program() -> bytes:
+def filter_program(alone: bool = False) -> bytes:
     """Compile the filter for this machine.
 
     It is installed once, in the worker, and inherited by all guests: installing one costs a good part of a
     fork.
+
+    Args:
+        alone: Whether it is for a worker without namespaces, whose guests make Landlock domains instead.
 
     Returns:
         BPF instructions. Whatever is not allowed fails with EPERM; clone3, whose flags a filter cannot see,
@@ -74,7 +77,7 @@ def filter_program() -> bytes:
     for name in sorted((ALLOWED | PRIVILEGED) - {"clone", "prctl"}):
         if libseccomp.resolve_syscall(libseccomp.Arch.NATIVE, name) >= 0:
             rules.add_rule(libseccomp.ALLOW, name)
-    for number in LANDLOCK:
+    for number in LANDLOCK if alone else ():
         rules.add_rule(libseccomp.ALLOW, number)
     rules.add_rule(libseccomp.ERRNO(errno.ENOSYS), "clone3")
     rules.add_rule(libseccomp.ALLOW, "clone", arg(0, masked, NAMESPACE_FLAGS, 0))

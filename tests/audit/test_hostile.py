@@ -846,7 +846,7 @@ def f(n):
 
 
 def test_nothing_is_left_behind(grader, sandbox, attack):
-    from codegym.sandbox.local import mountpoint_folder
+    from codegym.sandbox.local import base_folder
 
     right = Task(
         id="audit/right",
@@ -862,7 +862,7 @@ def test_nothing_is_left_behind(grader, sandbox, attack):
     for outcome in grader.grade_many([(Program("def f(n): return n + 1"), right)] * 8):
         assert outcome.passed, "a worker does not answer as it did"
     assert (len(os.listdir("/proc/self/fd")), threading.active_count()) == before
-    assert os.listdir(mountpoint_folder()) == []
+    assert os.listdir(base_folder()) == []
     processes = worker_processes(sandbox)
     assert len(processes) == sandbox.workers
     assert all(len(inner) == 1 for inner in processes.values()), "a guest is still there"

@@ -33,7 +33,7 @@ LAYERS = (
 ALLOWED = {
     "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp"
 }  # fmt: skip
-OPTIONAL = {"datasets", "pyarrow"}
+OPTIONAL = {"datasets", "pyarrow", "pytest"}
 """May be imported inside of functions only."""
 
 
@@ -86,7 +86,7 @@ def test_what_runs_inside_a_sandbox_needs_the_standard_library_only():
     for name, tree in modules():
         if name in inside - {"codegym.sandbox"}:
             for imported in imports(tree, top_level=False):
-                assert imported in inside or imported.split(".")[0] in sys.stdlib_module_names | {"_blake2"}
+                assert imported in inside or imported.split(".")[0] in sys.stdlib_module_names | {"_blake2", "pytest"}
 
 
 def test_importing_codegym_loads_nothing_heavy():

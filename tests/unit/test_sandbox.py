@@ -497,7 +497,7 @@ def test_an_unknown_sandbox():
 
 
 def test_less_isolation_than_required_is_refused(monkeypatch):
-    monkeypatch.setattr("codegym.sandbox.local.filter_program", lambda: b"")
+    monkeypatch.setattr("codegym.sandbox.local.filter_program", lambda alone=False: b"")
     with pytest.raises(IsolationError, match="missing: seccomp"):
         make_sandbox("local", workers=1, require_isolation="strong").start()
     with pytest.warns(RuntimeWarning, match="missing: seccomp"), make_sandbox("local", workers=1) as sandbox:
