@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import codegym
+from codegym.cli.doctor import doctor
 from codegym.errors import ConfigError
 from codegym.plugins import KINDS, registry
 
@@ -273,6 +274,7 @@ NAMES: Final[dict[Callable[..., None], str]] = {
     evaluate: "eval",
     score: "score",
     report: "report",
+    doctor: "doctor",
     version: "version",
 }
 """The commands, in the order of the help, and what they are called."""
