@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -109,6 +110,9 @@ def evaluate(
     verbatim: Annotated[
         bool, typer.Option("--verbatim", help="Take samples as they are; look for no code in chatter.")
     ] = False,
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Remember verdicts, for programs that come again.")
+    ] = True,
 ) -> None:
     """Judge a file of samples: pass@k by tier of tests, failures, a report.
 
@@ -116,14 +120,17 @@ def evaluate(
     """
     from codegym.datasets import load_tasks
     from codegym.evaluation import evaluate as run
-    from codegym.grading import Grader
+    from codegym.grading import Grader, VerdictCache
     from codegym.report import write_evaluation_report
     from codegym.sandbox import make_sandbox
 
     ks = None if k is None else _numbers(k)
     folder = output or Path("runs") / f"{dataset}-{samples.name.split('.')[0]}"
     tasks = list(load_tasks(dataset, source=source))
-    with make_sandbox(sandbox, workers=workers) as box, Grader(box, stop_early=not all_tests) as grader:
+    with ExitStack() as stack:
+        box = stack.enter_context(make_sandbox(sandbox, workers=workers))
+        verdicts = stack.enter_context(closing(VerdictCache())) if cache else None
+        grader = stack.enter_context(Grader(box, stop_early=not all_tests, cache=verdicts))
         _warn_if_weak(box)
         evaluation = run(tasks, samples, grader, folder, ks=ks, extract=not verbatim, dataset=dataset)
     page = write_evaluation_report(folder / "report.html", evaluation)

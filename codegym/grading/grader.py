@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from codegym.core import Outcome, Program, Status, Task, TestCase, TestResult
 from codegym.errors import DataError, InfraError
 from codegym.grading import judging
+from codegym.grading.cache import VerdictCache, key_of
 from codegym.grading.plan import INLINE_BYTES, Plan, Unit, make_plan
 from codegym.sandbox import Answer, AnswerKind, CallBatch, Check, Ending, Execution, Request, Sandbox, Script
 
@@ -37,16 +38,20 @@ class Grader:
     One grader serves any number of tasks and threads. It keeps what it worked out for a task, so reuse it.
     """
 
-    def __init__(self, sandbox: Sandbox, *, stop_early: bool = False) -> None:
+    def __init__(
+        self, sandbox: Sandbox, *, stop_early: bool = False, cache: VerdictCache | None = None
+    ) -> None:
         """Grade in `sandbox`, which is started when it is needed.
 
         Args:
             sandbox: Where programs run. Stays the caller's to close.
             stop_early: Stop at the first test that does not pass; the others are reported as skipped. For
                 binary rewards.
+            cache: Where verdicts are remembered. Stays the caller's to close. None: every program is run.
         """
         self.sandbox = sandbox
         self.stop_early = stop_early
+        self.cache = cache
         self._plans: OrderedDict[tuple[int, tuple[int, ...] | None], tuple[Any, Plan]] = OrderedDict()
         self._lock = threading.Lock()
         self._threads: ThreadPoolExecutor | None = None
@@ -70,6 +75,17 @@ class Grader:
         """
         plan = self._plan(task, tests)
         self.sandbox.start()
+        if self.cache is None:
+            return self._run(program, plan)
+        key = key_of(program, plan, self.sandbox, stop_early=self.stop_early)
+        if key is not None and (known := self.cache.get(key)) is not None:
+            return replace(known, cached=True)
+        outcome = self._run(program, plan)
+        if key is not None:
+            self.cache.put(key, outcome)
+        return outcome
+
+    def _run(self, program: Program, plan: Plan) -> Outcome:
         start = time.monotonic()
         try:
             self._find_expected(plan)

@@ -98,6 +98,8 @@ class Plan:
     checks: list[Unit] = field(default_factory=list)
     preparing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the reference runs."""
+    digest: str | None = None
+    """Of all that a verdict depends on besides the program, for a cache; None until one asks."""
 
     @property
     def units(self) -> list[Unit]:

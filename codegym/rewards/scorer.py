@@ -10,11 +10,12 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 from codegym.core import Outcome, Program, Score, Status, Task
 from codegym.errors import ConfigError
-from codegym.grading import Grader, extract_code
+from codegym.grading import Grader, VerdictCache, extract_code
 from codegym.grading.extract import Policy
 from codegym.rewards.composition import Reward, RewardsLike, resolve_rewards
 from codegym.sandbox import Sandbox, make_sandbox
@@ -55,6 +56,7 @@ class Scorer:
         *,
         stop_early: bool = False,
         policy: Policy = "last",
+        cache: bool | str | Path = False,
         **sandbox_options: Any,
     ) -> None:
         """Prepare to score; nothing is started yet.
@@ -67,6 +69,8 @@ class Scorer:
             stop_early: Stop grading a program at its first failure. Right where all rewards only ask
                 whether all tests passed.
             policy: Which of several programs in a completion counts; see `codegym.grading.extract_code`.
+            cache: Whether verdicts are remembered on disk, or in which folder; see
+                `codegym.grading.VerdictCache`.
             **sandbox_options: What the sandbox takes besides.
 
         Raises:
@@ -78,6 +82,7 @@ class Scorer:
         self._sandbox_options = {"workers": workers, **sandbox_options}
         self._stop_early = stop_early
         self._policy: Policy = policy
+        self._cache_folder = cache
         self._forget_process()
 
     # Scoring
@@ -175,8 +180,11 @@ class Scorer:
             self._forget_process()
         with self._lock:
             if self._grader is None:
+                folder = self._cache_folder
                 self._grader = Grader(
-                    make_sandbox(self._sandbox_spec, **self._sandbox_options), stop_early=self._stop_early
+                    make_sandbox(self._sandbox_spec, **self._sandbox_options),
+                    stop_early=self._stop_early,
+                    cache=VerdictCache(None if folder is True else folder) if folder else None,
                 )
             return self._grader
 
@@ -189,6 +197,8 @@ class Scorer:
             grader, self._grader = self._grader, None
         if grader is not None and self._pid == os.getpid():
             grader.close()
+            if grader.cache is not None:
+                grader.cache.close()
             if not isinstance(self._sandbox_spec, Sandbox):
                 grader.sandbox.close()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 import asyncio
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -235,6 +235,13 @@ class Sandbox(abc.ABC):
 
     workers: int
     isolation: Isolation
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a program's behaviour may depend on besides itself; known after `start`. Add to it in a
+        backend: the interpreter, the packages that programs may import.
+        """
+        return {"backend": type(self).__qualname__, "layers": " ".join(sorted(self.isolation.layers))}
 
     @abc.abstractmethod
     def start(self) -> Self:

@@ -90,6 +90,17 @@ class LocalSandbox(pool.WorkerSandbox):
         }
         return spawn(config, stderr)
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The packages, what is imported beforehand and the size of the scratch folder besides."""
+        versions = [f"{name} {importlib.metadata.version(name)}" for name in self.packages]
+        return {
+            **super().environment,
+            "packages": ", ".join(versions),
+            "preload": " ".join(self.preload),
+            "scratch_mb": str(self.scratch_mb),
+        }
+
     def check(self, isolation: Isolation, reason: str) -> None:
         """Refuse, or warn of, less than strong isolation."""
         if isolation.strong:

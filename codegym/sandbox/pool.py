@@ -313,6 +313,8 @@ class WorkerSandbox(Sandbox):
             raise ConfigError(f"workers must be at least 1, got {workers}")
         self.workers = workers or available_cpus()
         self.isolation = Isolation(frozenset())
+        self.interpreter = ""
+        """Its version, as it says it; known after `start`."""
         self._idle: queue.SimpleQueue[Worker | None] = queue.SimpleQueue()
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
@@ -327,6 +329,11 @@ class WorkerSandbox(Sandbox):
         Raises:
             SandboxUnavailableError: It cannot be started here.
         """
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The interpreter besides."""
+        return {**super().environment, "interpreter": self.interpreter}
 
     def check(self, isolation: Isolation, reason: str) -> None:
         """Look at what the first worker got; raise to refuse it."""
@@ -343,6 +350,7 @@ class WorkerSandbox(Sandbox):
                     cgroups.reap(parent)
                 first = self._first_worker()
                 self.isolation = Isolation(frozenset(first.hello["layers"]))
+                self.interpreter = first.hello["version"]
                 try:
                     self.check(self.isolation, first.hello["reason"])
                 except BaseException:

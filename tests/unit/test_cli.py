@@ -36,7 +36,7 @@ class FakeSandbox:
 
 
 class FakeGrader:
-    def __init__(self, sandbox: FakeSandbox, stop_early: bool = False) -> None:
+    def __init__(self, sandbox: FakeSandbox, stop_early: bool = False, cache: object = None) -> None:
         self.stop_early = stop_early
 
     def __enter__(self) -> FakeGrader:

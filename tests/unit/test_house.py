@@ -31,7 +31,8 @@ LAYERS = (
 """From the bottom up: a module imports from its own layer and those before."""
 
 ALLOWED = {
-    "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp"
+    "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp",
+    "diskcache",
 }  # fmt: skip
 OPTIONAL = {"datasets", "pyarrow", "pytest"}
 """May be imported inside of functions only."""

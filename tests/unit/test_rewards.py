@@ -59,8 +59,8 @@ class FakeSandbox:
 class FakeGrader:
     """Judges by what the code says."""
 
-    def __init__(self, sandbox: FakeSandbox, *, stop_early: bool = False) -> None:
-        self.sandbox = sandbox
+    def __init__(self, sandbox: FakeSandbox, *, stop_early: bool = False, cache: object = None) -> None:
+        self.sandbox, self.cache = sandbox, cache
 
     def submit(
         self, program: Program, task: Task, tests: Sequence[TestCase] | None = None
