@@ -83,9 +83,13 @@ class Group:
         self.name = f"{PREFIX}{os.getpid()}-{next(numbers)}"
         self._limits: tuple[int, int] | None = None
         self._base = 0
-        for folder in self._folders():
-            folder.mkdir(exist_ok=True)
-        self._write("swap", 0)
+        try:
+            for folder in self._folders():
+                folder.mkdir(exist_ok=True)
+            self._write("swap", 0)
+        except BaseException:
+            self.remove()
+            raise
 
     def add(self, pid: int) -> None:
         """Move a process into the group, and with it all that it will start."""

@@ -84,7 +84,10 @@ class Guest:
         """Bytes of answers that the host has."""
         self.mark = 0.0
         """CPU seconds when the guest last showed progress."""
-        self.ended: dict[str, Any] | None = None
+        self.watched = False
+        """Whether it took so long that it was looked at."""
+        self.ended: dict[str, Any] = {}
+        """What the kernel says of its end; empty while it lives."""
 
     def cpu_s(self) -> float:
         """CPU seconds that the process has used, all threads."""
@@ -92,7 +95,7 @@ class Guest:
 
     def kill(self, group: bool) -> None:
         """End it; where it is no namespace of its own, with its process group."""
-        if self.ended is None:
+        if not self.ended:
             if group:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, signal.SIGKILL)
@@ -100,7 +103,7 @@ class Guest:
 
     def reap(self) -> None:
         """Wait for it, and keep what the kernel says of it."""
-        if self.ended is None:
+        if not self.ended:
             _, status, usage = os.wait4(self.pid, 0)
             self.ended = {
                 "exit_code": os.waitstatus_to_exitcode(status),

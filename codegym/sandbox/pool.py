@@ -44,8 +44,8 @@ __all__ = ["SessionEndedError", "Spawned", "WorkerDiedError", "WorkerSandbox"]
 
 log = logging.getLogger(__name__)
 
-RETRIES: Final = 2
-"""How often a request is tried again when its worker dies."""
+PAUSES_S: Final = (0.05, 0.5)
+"""Seconds before each further try of a request whose worker died."""
 START_S: Final = 60.0
 SUPERVISORS: Final = 3
 """Processes of a worker that are no guests, and one to spare."""
@@ -87,6 +87,8 @@ for name in ("codegym", "codegym.sandbox"):
 # Compiled in a child: it leaves a heap in pieces, and the more pieces, the more of it each guest has to copy.
 reader, writer = os.pipe()
 if not os.fork():
+    os.close(reader)  # or it would wait for itself, with the connection open, when its parent is killed
+    os.close(0)
     with open(writer, "wb") as file:
         marshal.dump([(name, compile(source, f"<codegym {name}>", "exec")) for name, source in sources], file)
     os._exit(0)
@@ -364,7 +366,10 @@ class WorkerSandbox(Sandbox):
         return self
 
     def _new_worker(self) -> Worker:
-        worker = Worker(self)
+        try:
+            worker = Worker(self)
+        except OSError as error:  # no descriptors, no room for temporary files, no group
+            raise SandboxUnavailableError(f"a sandbox worker cannot be started: {error}") from error
         self._live.add(worker)
         return worker
 
@@ -386,7 +391,7 @@ class WorkerSandbox(Sandbox):
         worker = self._idle.get()
         causes = []
         try:
-            for _ in range(RETRIES + 1):
+            for pause_s in (*PAUSES_S, 0.0):
                 try:
                     worker = worker or self._new_worker()
                     return worker.execute(request, on_answer)
@@ -395,6 +400,7 @@ class WorkerSandbox(Sandbox):
                     worker = None
                     causes.append(str(error))
                     log.warning("a sandbox worker died: %s", error)
+                    time.sleep(pause_s)
                 except BaseException:
                     self._live.discard(worker)
                     worker = None

@@ -25,6 +25,7 @@ import marshal
 import os
 import resource
 import select
+import signal
 import socket
 import struct
 import sys
@@ -66,6 +67,8 @@ WIPE: Final = memoryview(bytes(1 << 16))
 CUT: Final = b"\n...\n"
 SPARE_BYTES: Final = 1 << 30
 """Address space beyond the memory limit: for the stacks of threads, and arrays of which little is used."""
+LEAST_CPU_LIMIT_S: Final = 0.9
+"""A little less than the least CPU time after which the kernel ends a process that limits itself."""
 WRITING: Final = 4
 """How many times longer a guest may take for one answer when it shows that it is writing it down."""
 CHUNK: Final = 1 << 20
@@ -117,7 +120,7 @@ class Worker:
         self.buffer = memoryview(bytearray(len(WIPE)))
         self.layers: set[str] = set()
         self.group = linux.ControlGroup(config["cgroup"]) if config["cgroup"] else None
-        self.spent_before_s, self.kills_before = 0.0, 0
+        self.spent_before_s, self.kills_seen = 0.0, self.group.out_of_memory_kills() if self.group else 0
         # where memory itself is limited, there is no need to be strict about addresses
         self.spare_bytes = SPARE_BYTES if self.group else 0
         proc, reason = None, ""
@@ -279,7 +282,7 @@ class Worker:
             for one in reversed(guests):  # a tester must not live to see its program go
                 one.kill(group=not self.new_namespaces)
                 one.reap()
-            self.report(guests, {"reason": reason})
+            self.report(guests, {"reason": reason, "out_of_memory": self.ran_out_of_memory(guests, reason)})
         finally:
             for one in guests:
                 one.close()
@@ -296,7 +299,6 @@ class Worker:
         self.forward(last)
         if len(guests) > 1:
             self.send_excerpt(FIRST, guests[0].answers, FIRST_ANSWER_BYTES)
-        report["out_of_memory"] = self.kills_before >= 0 and self.kills() > self.kills_before
         program = guests[0]  # what tests print may tell what they expect
         report["stdout_size"] = self.send_excerpt(STDOUT, program.stdout, program.spec["stdout_bytes"])
         self.send_excerpt(STDERR, program.stderr, STDERR_BYTES)
@@ -328,12 +330,12 @@ class Worker:
         # copied: so nothing is done in that moment.
         if link is None and poller.poll(FIRST_LOOK_MS):
             self.check_set_up(last)
-            self.kills_before = -1
             return None
         self.wait_until_set_up(last)
         for one in guests:
             linux.sacrifice(self.proc, one.pidfd)
-        self.spent_before_s, self.kills_before = self.group_cpu_s(), self.kills()
+            one.watched = True
+        self.spent_before_s = self.group_cpu_s()
         poller.register(self.control, select.POLLIN)
         if link is not None:
             link.settimeout(plan["wall_s"])
@@ -384,9 +386,23 @@ class Worker:
         """
         return self.group.cpu_s() - time.process_time() if self.group else 0.0
 
-    def kills(self) -> int:
-        """How many processes were ended because the control group's memory ran out; 0 without a group."""
-        return self.group.out_of_memory_kills() if self.group else 0
+    def ran_out_of_memory(self, guests: Sequence[Guest], reason: str | None) -> bool:
+        """Whether the kernel had to end processes of this run for their memory.
+
+        Raises:
+            RuntimeError: The last guest was killed, and neither by us, nor for its memory, nor by a limit.
+        """
+        last = guests[-1]
+        killed = reason is None and last.ended["exit_code"] == -signal.SIGKILL
+        if self.group is None or not (killed or len(guests) > 1 or last.watched):
+            return False
+        before, self.kills_seen = self.kills_seen, self.group.out_of_memory_kills()
+        if self.kills_seen > before:
+            return True
+        # process 1 of a namespace cannot kill itself, but by a limit of CPU time, of one second at least
+        if killed and self.new_namespaces and last.ended["cpu_s"] < LEAST_CPU_LIMIT_S:
+            raise RuntimeError("a guest was killed from outside")
+        return False
 
     def children_cpu_s(self, guests: list[Guest]) -> float:
         """CPU seconds of the processes that guests have started, in this run."""
@@ -525,11 +541,13 @@ class Worker:
             finally:
                 os._exit(0)
         theirs.close()
-        seen = ours.recv(CHUNK).decode().split()
+        seen = set(ours.recv(CHUNK).decode().split())
         os.waitpid(pid, 0)
         os.close(pidfd)
         ours.close()
-        return set(seen)
+        if not seen:
+            raise RuntimeError("the guest that was to look at the wall was killed")
+        return seen
 
 
 def allowed(which: int, limit: int) -> tuple[int, int]:
