@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
+import functools
 import importlib.resources
 import logging
 import marshal
@@ -51,7 +52,18 @@ SUPERVISORS: Final = 3
 """Processes of a worker that are no guests, and one to spare."""
 GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
-MODULES: Final = ("plain", "suites", "guest", "linux", "landlock", "children", "scratch", "warm", "worker")
+MODULES: Final = (
+    "frames",
+    "plain",
+    "suites",
+    "guest",
+    "linux",
+    "landlock",
+    "children",
+    "scratch",
+    "warm",
+    "worker",
+)
 """What runs inside, in the order of import."""
 PRELOAD: Final = (
     "bisect",
@@ -135,8 +147,9 @@ class Spawned:
     """A folder to remove when the worker has ended."""
 
 
+@functools.cache
 def worker_sources() -> bytes:
-    """The program that runs inside, ready to send."""
+    """The program that runs inside, ready to send; read once, so that all workers have the same."""
     folder = importlib.resources.files("codegym.sandbox")
     sources = [(name, folder.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in MODULES]
     data = marshal.dumps(sources, 2)

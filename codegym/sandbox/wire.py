@@ -25,6 +25,21 @@ from codegym.sandbox.base import (
     Request,
     Script,
 )
+from codegym.sandbox.frames import (
+    ANSWERS,
+    DONE,
+    FIRST,
+    FRAME,
+    HELLO,
+    LINK,
+    RUN,
+    SEND,
+    STDERR,
+    STDOUT,
+    STOP,
+    Disconnected,
+    receive_exactly,
+)
 from codegym.sandbox.guest import (
     BUSY,
     BUSY_PIECES,
@@ -40,21 +55,6 @@ from codegym.sandbox.guest import (
 )
 from codegym.sandbox.guest import DIGEST as DIGEST_KIND
 from codegym.sandbox.plain import PIECE, DecodeError, decode
-from codegym.sandbox.worker import (
-    ANSWERS,
-    DONE,
-    FIRST,
-    FRAME,
-    HELLO,
-    LINK,
-    RUN,
-    SEND,
-    STDERR,
-    STDOUT,
-    STOP,
-    Disconnected,
-    receive_exactly,
-)
 
 __all__ = [
     "ANSWERS",

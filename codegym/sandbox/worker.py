@@ -3,17 +3,6 @@
 It is single-threaded, and holds nothing worth stealing: a guest reads its request from the host by itself,
 after the fork, so that neither programs nor tests are ever in the memory that later guests inherit.
 
-The host speaks first, in frames of a length, a type and a payload; the worker answers each RUN with one DONE:
-
-    host to worker   RUN   a plan, followed by one request for each guest, outside of the frame
-                     SEND  bytes for the guest's link
-                     STOP  end the run
-    worker to host   HELLO what the wall is made of, once
-                     ANSWERS, LINK  bytes from the guest, unread
-                     FIRST what the program in a check said of itself
-                     STDOUT, STDERR  what was printed, or the two ends of it
-                     DONE  how the run ended
-
 Runs inside the sandbox: standard library only.
 """
 
@@ -27,7 +16,6 @@ import resource
 import select
 import signal
 import socket
-import struct
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -35,29 +23,25 @@ from typing import Any, Final, NamedTuple
 
 from codegym.sandbox import guest, landlock, linux
 from codegym.sandbox.children import Guest, Replies
+from codegym.sandbox.frames import (
+    ANSWERS,
+    CHUNK,
+    DONE,
+    FIRST,
+    FRAME,
+    HELLO,
+    LINK,
+    RUN,
+    STDERR,
+    STDOUT,
+    STOP,
+    Disconnected,
+    receive_exactly,
+)
 from codegym.sandbox.scratch import sweep
 from codegym.sandbox.warm import preload
 
-__all__ = [
-    "ANSWERS",
-    "DONE",
-    "FIRST",
-    "FRAME",
-    "HELLO",
-    "LINK",
-    "RUN",
-    "SEND",
-    "STDERR",
-    "STDOUT",
-    "STOP",
-    "Disconnected",
-    "Worker",
-    "main",
-]
-
-FRAME: Final = struct.Struct("<Ic")
-HELLO, ANSWERS, LINK, FIRST, STDOUT, STDERR, DONE = b"h", b"a", b"l", b"f", b"o", b"e", b"d"
-RUN, SEND, STOP = b"r", b"s", b"x"
+__all__ = ["Worker", "main"]
 
 FIRST_LOOK_MS: Final = 5
 FIRST_TICK_S, TICK_S = 0.002, 0.05
@@ -71,7 +55,6 @@ LEAST_CPU_LIMIT_S: Final = 0.9
 """A little less than the least CPU time after which the kernel ends a process that limits itself."""
 WRITING: Final = 4
 """How many times longer a guest may take for one answer when it shows that it is writing it down."""
-CHUNK: Final = 1 << 20
 INHERITED_LIMITS: Final = {
     resource.RLIMIT_NOFILE: 256,
     resource.RLIMIT_CORE: 0,
@@ -91,10 +74,6 @@ HARD_LIMITS: Final = {
 """What this process started with."""
 ACK: Final = 5
 """A guest's descriptor on which it says that it is set up; closed before the program starts."""
-
-
-class Disconnected(Exception):
-    """The other end has closed the connection."""
 
 
 class Setup(NamedTuple):
@@ -257,10 +236,20 @@ class Worker:
         """Run plans until the host goes away."""
         while True:
             kind, length = self.receive_header()
-            payload = receive_exactly(self.control, length)
             if kind == RUN:
-                self.run(marshal.loads(payload))
-            # SEND and STOP that come after the end of their run have nothing left to act on
+                self.run(marshal.loads(receive_exactly(self.control, length)))
+            else:  # SEND and STOP that come after the end of their run have nothing left to act on
+                self.discard(length)
+
+    def discard(self, count: int) -> None:
+        """Receive so many bytes, and keep none."""
+        while count:
+            part = self.buffer[: min(count, len(self.buffer))]
+            size = self.control.recv_into(part)
+            if not size:
+                raise Disconnected
+            part[:size] = WIPE[:size]
+            count -= size
 
     # One run
 
@@ -555,21 +544,6 @@ def allowed(which: int, limit: int) -> tuple[int, int]:
     hard = HARD_LIMITS[which]
     value = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     return value, value
-
-
-def receive_exactly(source: socket.socket, count: int) -> bytes:
-    """Receive that many bytes.
-
-    Raises:
-        Disconnected: The connection ended before.
-    """
-    data = bytearray()
-    while len(data) < count:
-        part = source.recv(min(count - len(data), CHUNK))
-        if not part:
-            raise Disconnected
-        data += part
-    return bytes(data)
 
 
 def reserve_descriptors(count: int) -> None:
