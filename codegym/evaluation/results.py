@@ -1,22 +1,17 @@
-"""The results of an evaluation, on disk: one line for each sample, written as they come."""
+"""The results of an evaluation: one for each sample."""
 
 from __future__ import annotations
 
-import io
-import os
-import time
-from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import msgspec
 
 from codegym.core import Outcome, Status, Task
-from codegym.errors import DataError
 from codegym.evaluation.samples import Key
+from codegym.evaluation.stream import read_stream
 
-__all__ = ["Result", "ResultsFile", "read_results"]
+__all__ = ["Result", "read_results"]
 
 UNTIERED: Final = "all"
 """The name of the tier of tests that have none."""
@@ -96,85 +91,10 @@ def _tier_status(outcome: Outcome, tier: str | None) -> Status:
     return outcome.only(tier).status if outcome.tests else outcome.status
 
 
-class ResultsFile:
-    """A results file that is being written.
-
-    Args:
-        path: The file; made if need be.
-        fsync_s: How many seconds of results may be lost when the machine, not only the process, goes down.
-
-    Attributes:
-        done: The results that the file held when it was opened. A half-written last line is dropped, and so
-            is what could not be judged, which deserves another try.
-    """
-
-    def __init__(self, path: Path, fsync_s: float = 2.0) -> None:
-        """Open the file, after repairing its end.
-
-        Raises:
-            DataError: The file is damaged elsewhere than at its end.
-        """
-        self._fsync_s = fsync_s
-        self._synced = time.monotonic()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        known = read_results(path) if path.exists() else []
-        self.done = {result.key: result for result in known if result.status != Status.INFRA}
-        _replace(path, map(_line, self.done.values()))
-        self._file = io.BufferedWriter(io.FileIO(path, "ab"))
-
-    def append(self, result: Result) -> None:
-        """Write one result, so that it outlives the process."""
-        self._file.write(_line(result))
-        self._file.flush()
-        if time.monotonic() - self._synced >= self._fsync_s:
-            self._sync()
-
-    def _sync(self) -> None:
-        os.fsync(self._file.fileno())
-        self._synced = time.monotonic()
-
-    def __enter__(self) -> Self:
-        """Nothing to do: the file is open."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the file."""
-        self._sync()
-        self._file.close()
-
-
 def read_results(path: str | Path) -> list[Result]:
-    """Read a results file; a half-written last line is left out.
+    """Read the ``results.jsonl`` of an evaluation; a half-written last line is left out.
 
     Raises:
         DataError: The file cannot be read, or is damaged elsewhere than at its end.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror or error}", path=path) from error
-    *lines, _ = data.split(b"\n")
-    return [_result(line, path, number) for number, line in enumerate(lines, 1)]
-
-
-def _result(line: bytes, path: str | Path, number: int) -> Result:
-    try:
-        return msgspec.json.decode(line, type=Result)
-    except msgspec.DecodeError as error:
-        raise DataError(f"not a result: {error}", path=path, line=number) from error
-
-
-def _line(result: Result) -> bytes:
-    return msgspec.json.encode(result) + b"\n"
-
-
-def _replace(path: Path, lines: Iterable[bytes]) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "wb") as file:
-        file.writelines(lines)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+    return read_stream(path, Result)

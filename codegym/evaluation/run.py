@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import codegym
-from codegym.core import Outcome, Program, Task
+from codegym.core import Outcome, Program, Status, Task
 from codegym.errors import DataError
-from codegym.evaluation.results import Result, ResultsFile, read_results
+from codegym.evaluation.results import Result, read_results
 from codegym.evaluation.samples import Key, Sample, fingerprint, read_samples
+from codegym.evaluation.stream import StreamedFile
 from codegym.evaluation.summary import check_ks, summarise
 
 __all__ = ["Evaluation", "Submits", "evaluate", "read_evaluation"]
@@ -89,11 +90,11 @@ def evaluate(
     chosen = read_samples(samples, by_id)
     ks = check_ks(ks, Counter(sample.task_id for sample in chosen))
     folder = Path(output)
-    with ResultsFile(folder / RESULTS) as file:
-        old, new = _split(chosen, file.done)
-        _check_done(file.done, (_job(sample, by_id, extract) for sample in old), folder)
+    with StreamedFile(folder / RESULTS, Result, keep=_is_judged) as file:
+        results = {result.key: result for result in file.rows}
+        old, new = _split(chosen, results)
+        _check_done(results, (_job(sample, by_id, extract) for sample in old), folder)
         jobs = (_job(sample, by_id, extract) for sample in new)
-        results = dict(file.done)
         with _progress_bar(progress, len(chosen), len(results)) as advance:
             for result in _judged(jobs, grader, in_flight):
                 file.append(result)
@@ -130,6 +131,11 @@ def read_evaluation(output: str | Path) -> Evaluation:
     except ValueError as error:
         raise DataError(f"malformed JSON: {error}", path=folder / SUMMARY) from error
     return Evaluation(summary=summary, results=_ordered(results), output=folder)
+
+
+def _is_judged(result: Result) -> bool:
+    """Whether a result stays: what could not be judged deserves another try."""
+    return result.status != Status.INFRA
 
 
 def _ordered(results: Iterable[Result]) -> tuple[Result, ...]:
