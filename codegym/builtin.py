@@ -25,6 +25,12 @@ def codegym_register_tasks(register: Register) -> None:
 
 
 @hookimpl
+def codegym_register_generators(register: Register) -> None:
+    """Add the generator that needs nothing but a server."""
+    register("openai", "codegym.generation.openai:OpenAIGenerator")
+
+
+@hookimpl
 def codegym_register_rewards(register: Register) -> None:
     """Add the rewards."""
     register("all_passed", "codegym.rewards:all_passed", weight=1.0, range=(0.0, 1.0))

@@ -58,6 +58,16 @@ def codegym_register_tasks(register: Register) -> None:
 
 
 @hookspec(historic=True)
+def codegym_register_generators(register: Register) -> None:
+    """Add generators: ``register("openai", "module:OpenAIGenerator")``.
+
+    Args:
+        register: Adds one generator. The target is a subclass of `codegym.generation.Generator`; it is called
+            with the model's name and keyword arguments.
+    """
+
+
+@hookspec(historic=True)
 def codegym_register_sandboxes(register: Register) -> None:
     """Add sandboxes: ``register("local", "module:LocalSandbox")``.
 

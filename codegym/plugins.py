@@ -28,6 +28,7 @@ GROUP: Final = "codegym"
 KINDS: Final[Mapping[str, str]] = {
     "environment": "codegym_register_envs",
     "dataset": "codegym_register_tasks",
+    "generator": "codegym_register_generators",
     "sandbox": "codegym_register_sandboxes",
     "operator": "codegym_register_operators",
     "reward": "codegym_register_rewards",

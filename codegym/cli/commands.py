@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, closing
@@ -12,6 +13,18 @@ import typer
 
 import codegym
 from codegym.cli.doctor import doctor
+from codegym.cli.generate import (
+    Backend,
+    MaxTokens,
+    Options,
+    Samples,
+    Seed,
+    Style,
+    System,
+    Temperature,
+    generate,
+)
+from codegym.cli.generate import write as write_samples
 from codegym.errors import ConfigError
 from codegym.plugins import KINDS, registry
 
@@ -92,11 +105,15 @@ def _kind(text: str) -> str:
 def evaluate(
     dataset: Dataset,
     samples: Annotated[
-        Path, typer.Option(help="JSON lines of task_id and completion or solution; also .gz.")
-    ],
+        Path | None,
+        typer.Option(
+            help="JSON lines of task_id and completion or solution; also .gz. Or --model writes them."
+        ),
+    ] = None,
     source: Source = None,
     output: Annotated[
-        Path | None, typer.Option(help="Folder to write to, or to go on in. Default: runs/DATASET-SAMPLES.")
+        Path | None,
+        typer.Option(help="Folder to write to, or to go on in. Default: runs/DATASET-SAMPLES or -MODEL."),
     ] = None,
     workers: Workers = None,
     sandbox: SandboxName = "local",
@@ -113,8 +130,19 @@ def evaluate(
     cache: Annotated[
         bool, typer.Option("--cache/--no-cache", help="Remember verdicts, for programs that come again.")
     ] = True,
+    model: Annotated[
+        str | None, typer.Option(help="Generate the samples with this model first; see codegym generate.")
+    ] = None,
+    backend: Backend = "openai",
+    options: Options = None,
+    number: Samples = 1,
+    temperature: Temperature = 0.0,
+    max_tokens: MaxTokens = 1024,
+    seed: Seed = 0,
+    style: Style = "chat",
+    system: System = None,
 ) -> None:
-    """Judge a file of samples: pass@k by tier of tests, failures, a report.
+    """Judge a file of samples, or what a model writes: pass@k by tier of tests, failures, a report.
 
     Started again with the same arguments, it goes on where it was interrupted.
     """
@@ -124,9 +152,16 @@ def evaluate(
     from codegym.report import write_evaluation_report
     from codegym.sandbox import make_sandbox
 
+    if (samples is None) == (model is None):
+        raise ConfigError("expected --samples FILE, or --model NAME to have them generated")
     ks = None if k is None else _numbers(k)
-    folder = output or Path("runs") / f"{dataset}-{samples.name.split('.')[0]}"
+    what = samples.name.split(".")[0] if samples else re.sub(r"[^\w.-]+", "-", str(model))
+    folder = output or Path("runs") / f"{dataset}-{what}"
     tasks = list(load_tasks(dataset, source=source))
+    if samples is None:
+        samples = folder / "samples.jsonl"
+        sampling = {"samples": number, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+        write_samples(tasks, samples, str(model), backend, options or (), sampling, style, system)
     with ExitStack() as stack:
         box = stack.enter_context(make_sandbox(sandbox, workers=workers))
         verdicts = stack.enter_context(closing(VerdictCache())) if cache else None
@@ -278,6 +313,7 @@ def report(
 
 NAMES: Final[dict[Callable[..., None], str]] = {
     list_names: "list",
+    generate: "generate",
     evaluate: "eval",
     score: "score",
     report: "report",

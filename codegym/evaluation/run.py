@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import codegym
 from codegym.core import Outcome, Program, Status, Task
 from codegym.errors import DataError
+from codegym.evaluation.progress import progress_bar
 from codegym.evaluation.results import Result, read_results
 from codegym.evaluation.samples import Key, Sample, fingerprint, read_samples
 from codegym.evaluation.stream import StreamedFile
@@ -95,7 +95,7 @@ def evaluate(
         old, new = _split(chosen, results)
         _check_done(results, (_job(sample, by_id, extract) for sample in old), folder)
         jobs = (_job(sample, by_id, extract) for sample in new)
-        with _progress_bar(progress, len(chosen), len(results)) as advance:
+        with progress_bar("Judging", progress, len(chosen), len(results)) as advance:
             for result in _judged(jobs, grader, in_flight):
                 file.append(result)
                 results[result.key] = result
@@ -181,18 +181,3 @@ def _judged(jobs: Iterator[_Job], grader: Submits, in_flight: int) -> Iterator[R
     finally:
         for future in running:  # after an interruption; nobody would wait for them
             future.cancel()
-
-
-@contextlib.contextmanager
-def _progress_bar(show: bool | None, total: int, done: int) -> Iterator[Callable[[], None]]:
-    """A function that counts one more sample, with a bar on a terminal."""
-    if not (sys.stderr.isatty() if show is None else show):
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("Judging"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        item = bar.add_task("samples", total=total, completed=done)
-        yield lambda: bar.advance(item)

@@ -24,7 +24,7 @@ LAYERS = (
     ("grading",),
     ("mutation", "testquality"),
     ("rewards", "datasets"),
-    ("curricula", "selfplay", "objectives", "evaluation", "report"),
+    ("curricula", "selfplay", "objectives", "evaluation", "generation", "report"),
     ("testing",),
     ("trainers", "cli"),
 )
@@ -34,7 +34,7 @@ ALLOWED = {
     "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp",
     "diskcache",
 }  # fmt: skip
-OPTIONAL = {"datasets", "pyarrow", "pytest"}
+OPTIONAL = {"datasets", "openai", "pyarrow", "pytest"}
 """May be imported inside of functions only."""
 
 
