@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import codegym
+from codegym.cli.compare import compare, reverify
 from codegym.cli.doctor import doctor
 from codegym.cli.generate import (
     Backend,
@@ -194,6 +195,10 @@ def _print_evaluation(evaluation: Evaluation) -> None:
     for tier, by_k in summary["pass_at_k"].items():
         for k, found in by_k.items():
             typer.echo(f"  {tier:8} pass@{k:4} {_figure(found)}")
+    for kind, by_label in summary["breakdown"].items():
+        typer.echo(f"  pass@1 by {kind}:")
+        for label, found in list(by_label.items())[:SHOWN]:
+            typer.echo(f"    {label:20} {_figure(found)}, {found['tasks']} tasks")
     if summary["failures"]:
         typer.echo("Failed: " + ", ".join(f"{count} {kind}" for kind, count in summary["failures"].items()))
     if summary["missing_tasks"]:
@@ -317,6 +322,8 @@ NAMES: Final[dict[Callable[..., None], str]] = {
     evaluate: "eval",
     score: "score",
     report: "report",
+    compare: "compare",
+    reverify: "reverify",
     doctor: "doctor",
     version: "version",
 }

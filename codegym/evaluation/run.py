@@ -18,12 +18,13 @@ from codegym.evaluation.progress import progress_bar
 from codegym.evaluation.results import Result, read_results
 from codegym.evaluation.samples import Key, Sample, fingerprint, read_samples
 from codegym.evaluation.stream import StreamedFile
-from codegym.evaluation.summary import check_ks, summarise
+from codegym.evaluation.summary import check_ks, labels_of, summarise
 
 __all__ = ["Evaluation", "Submits", "evaluate", "read_evaluation"]
 
 RESULTS: Final = "results.jsonl"
 SUMMARY: Final = "summary.json"
+LEADERBOARD: Final = "leaderboard.json"
 
 
 class Submits(Protocol):
@@ -43,7 +44,7 @@ class Evaluation:
     results: tuple[Result, ...]
     """One for each sample, by task and number."""
     output: Path
-    """The folder with ``results.jsonl`` and ``summary.json``."""
+    """The folder with ``results.jsonl``, ``summary.json`` and ``leaderboard.json``."""
 
 
 class _Job(NamedTuple):
@@ -104,9 +105,11 @@ def evaluate(
         "dataset": dataset,
         "codegym": codegym.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
-        **summarise(results.values(), by_id.keys(), ks),
+        "sample_file": str(Path(samples).resolve()),
+        **summarise(results.values(), by_id.keys(), ks, {id: labels_of(task) for id, task in by_id.items()}),
     }
-    (folder / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    _write_json(folder / SUMMARY, summary)
+    _write_json(folder / LEADERBOARD, leaderboard(summary))
     return Evaluation(summary=summary, results=_ordered(results.values()), output=folder)
 
 
@@ -131,6 +134,23 @@ def read_evaluation(output: str | Path) -> Evaluation:
     except ValueError as error:
         raise DataError(f"malformed JSON: {error}", path=folder / SUMMARY) from error
     return Evaluation(summary=summary, results=_ordered(results), output=folder)
+
+
+def leaderboard(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """A summary in the form that leaderboards take: percentages, by benchmark and k."""
+    scores = {
+        f"pass@{k}": {
+            tier: round(100 * found["value"], 2) for tier, by_k in summary["pass_at_k"].items()
+            if (found := by_k.get(k))
+        }
+        for k in sorted({k for by_k in summary["pass_at_k"].values() for k in by_k}, key=int)
+    }  # fmt: skip
+    known = ("dataset", "samples", "tasks", "not_judged", "codegym", "python")
+    return {**{name: summary[name] for name in known}, "complete": not summary["missing_tasks"], **scores}
+
+
+def _write_json(path: Path, data: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
 
 
 def _is_judged(result: Result) -> bool:

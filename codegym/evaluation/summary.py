@@ -6,15 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from codegym.core import Status
+from codegym.core import Status, Task
 from codegym.errors import ConfigError
 from codegym.evaluation.results import Result
 from codegym.metrics import bootstrap, pass_at_k, wilson
 
-__all__ = ["DEFAULT_KS", "check_ks", "summarise"]
+__all__ = ["DEFAULT_KS", "check_ks", "labels_of", "summarise"]
 
 DEFAULT_KS: Final = (1, 10, 100)
 """The k of pass@k, as far as there are samples."""
+LABELS: Final = ("difficulty", "tags", "source")
+"""What of a task's `meta` figures are broken down by."""
 
 
 def check_ks(ks: Sequence[int] | None, counts: Mapping[str, int]) -> tuple[int, ...]:
@@ -40,7 +42,21 @@ def check_ks(ks: Sequence[int] | None, counts: Mapping[str, int]) -> tuple[int, 
     return tuple(sorted(set(ks)))
 
 
-def summarise(results: Iterable[Result], task_ids: Collection[str], ks: Sequence[int]) -> dict[str, Any]:
+def labels_of(task: Task) -> dict[str, list[str]]:
+    """The labels of a task, by their kind: a text, or several."""
+    found = {kind: task.meta[kind] for kind in LABELS if task.meta.get(kind)}
+    return {
+        kind: [str(value)] if isinstance(value, (str, int, float)) else sorted(map(str, value))
+        for kind, value in found.items()
+    }
+
+
+def summarise(
+    results: Iterable[Result],
+    task_ids: Collection[str],
+    ks: Sequence[int],
+    labels: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+) -> dict[str, Any]:
     """Work out the figures of an evaluation.
 
     They depend on the verdicts only, not on their order nor on any timing.
@@ -49,12 +65,14 @@ def summarise(results: Iterable[Result], task_ids: Collection[str], ks: Sequence
         results: One for each sample.
         task_ids: All tasks of the benchmark.
         ks: The k of pass@k.
+        labels: Of each task that has any: `labels_of` it.
 
     Returns:
         What goes into ``summary.json``: ``pass_at_k`` by tier and k, each with the ends of a 95 % confidence
         interval and how it was made; ``failures``, how many samples failed in which way; how many ``tasks``
         and ``samples`` there were; ``missing_tasks``, those without a sample; and how many samples were
-        ``not_judged``. A tier counts as passed where the tiers before it passed too.
+        ``not_judged``. A tier counts as passed where the tiers before it passed too. ``breakdown`` has
+        pass@1 on all tests by kind of label and label, with the same interval.
     """
     results = sorted(results, key=lambda result: result.key)
     judged = [result for result in results if result.status != Status.INFRA]
@@ -69,7 +87,24 @@ def summarise(results: Iterable[Result], task_ids: Collection[str], ks: Sequence
             tier: {str(k): _estimate(counts, k) for k in ks} for tier, counts in _counts(judged).items()
         },
         "failures": {kind.value: count for kind, count in sorted(kinds.items())},
+        "breakdown": _breakdown(judged, labels or {}),
     }
+
+
+def _breakdown(
+    results: Sequence[Result], labels: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, dict[str, Any]]:
+    """Pass@1 on all tests by label."""
+    groups: defaultdict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        for kind, values in labels.get(result.task_id, {}).items():
+            for value in values:
+                groups[kind, value].append(result)
+    found: dict[str, dict[str, Any]] = {}
+    for (kind, value), group in sorted(groups.items()):
+        *_, counts = _counts(group).values()
+        found.setdefault(kind, {})[value] = _estimate(counts, 1)
+    return found
 
 
 def _counts(results: Sequence[Result]) -> dict[str, list[tuple[int, int]]]:

@@ -35,6 +35,7 @@ def write_evaluation_report(path: str | Path, evaluation: Evaluation) -> Path:
     failed = [result for result in evaluation.results if result.status != "passed"]
     sections = [
         Section("Pass@k", html=_notes(summary), table=_figures(summary["pass_at_k"])),
+        *(Section(f"Pass@1 by {kind}", table=_labelled(by)) for kind, by in summary["breakdown"].items()),
         Section("How samples failed", chart=BarChart(summary["failures"])),
         Section(f"Failed samples ({len(failed)})", table=_failed(failed[:FAILED])),
         Section("Slowest tests", table=_slowest(evaluation.results)),
@@ -59,6 +60,14 @@ def _figures(pass_at_k: dict[str, Any]) -> Table:
         if found is not None
     ]
     return Table(["tests", "metric", "value", "95 % from", "to", "interval", "tasks"], rows)
+
+
+def _labelled(by_label: dict[str, Any]) -> Table:
+    rows = [
+        [label, found["value"], found["low"], found["high"], found["tasks"]]
+        for label, found in by_label.items()
+    ]
+    return Table(["label", "pass@1", "95 % from", "to", "tasks"], rows)
 
 
 def _failed(results: Iterable[Result]) -> Table:

@@ -163,7 +163,7 @@ class TestEval:
         assert lines[3] == "Failed: 1 wrong"
         assert result.stderr == ""
         names = {path.name for path in (tmp_path / "out").iterdir()}
-        assert names == {"results.jsonl", "summary.json", "report.html"}
+        assert names == {"results.jsonl", "summary.json", "leaderboard.json", "report.html"}
 
         again = run("report", tmp_path / "out", "--to", tmp_path / "again.html")
         assert again.exit_code == 0
