@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 import codegym
+from codegym.cli.audit import audit
 from codegym.cli.compare import compare, reverify
 from codegym.cli.doctor import doctor
 from codegym.cli.generate import (
@@ -325,6 +326,7 @@ NAMES: Final[dict[Callable[..., None], str]] = {
     compare: "compare",
     reverify: "reverify",
     doctor: "doctor",
+    audit: "audit",
     version: "version",
 }
 """The commands, in the order of the help, and what they are called."""
