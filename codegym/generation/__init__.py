@@ -10,7 +10,7 @@ where it stopped. A generator is whatever turns prompts into texts; plugins regi
 
 from __future__ import annotations
 
-from codegym.generation.base import Completion, Generator, Prompt, Sampling, make_generator
+from codegym.generation.base import Completion, Generator, Prompt, Sampling, cut, make_generator
 from codegym.generation.prompts import STYLES, Style, prompt_for
 from codegym.generation.run import Generated, generate
 
@@ -22,6 +22,7 @@ __all__ = [
     "Prompt",
     "Sampling",
     "Style",
+    "cut",
     "generate",
     "make_generator",
     "prompt_for",

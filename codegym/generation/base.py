@@ -11,7 +11,7 @@ from typing import Any
 
 from codegym.errors import ConfigError
 
-__all__ = ["Completion", "Generator", "Prompt", "Sampling", "make_generator"]
+__all__ = ["Completion", "Generator", "Prompt", "Sampling", "cut", "make_generator"]
 
 Messages = tuple[dict[str, str], ...]
 
@@ -98,6 +98,12 @@ class Generator(abc.ABC):
         Raises:
             ConfigError: The model or the server cannot be used at all.
         """
+
+
+def cut(text: str, stops: Iterable[str]) -> str:
+    """A continuation up to the first of the texts that end it."""
+    ends = [place for stop in stops if (place := text.find(stop)) >= 0]
+    return text[: min(ends, default=len(text))]
 
 
 def make_generator(name: str, model: str, **options: Any) -> Generator:

@@ -7,12 +7,16 @@ import os
 import queue
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from codegym.errors import ConfigError
-from codegym.generation.base import Completion, Generator, Prompt, Sampling
+from codegym.generation.base import Completion, Generator, Prompt, Sampling, cut
 
 __all__ = ["OpenAIGenerator"]
+
+
+MOST_STOPS: Final = 4
+"""A server takes no more; `cut` does the rest."""
 
 
 class OpenAIGenerator(Generator):
@@ -136,7 +140,7 @@ class OpenAIGenerator(Generator):
                 text = reply.choices[0].message.content if reply.choices else None
             else:
                 reply = await client.completions.create(
-                    prompt=prompt.text, stop=list(prompt.stop[:4]), **options
+                    prompt=prompt.text, stop=list(prompt.stop[:MOST_STOPS]), **options
                 )
                 text = cut(reply.choices[0].text, prompt.stop) if reply.choices else None
         except self._openai.APIError as error:
@@ -144,9 +148,3 @@ class OpenAIGenerator(Generator):
         if text is None:
             return Completion(prompt=prompt, text=None, error="the reply holds no text")
         return Completion(prompt=prompt, text=text, finish_reason=str(reply.choices[0].finish_reason or ""))
-
-
-def cut(text: str, stops: Iterable[str]) -> str:
-    """A continuation up to the first of the texts that end it; servers take four of them at most."""
-    ends = [place for stop in stops if (place := text.find(stop)) >= 0]
-    return text[: min(ends, default=len(text))]

@@ -13,8 +13,8 @@ from codegym.core import Task, TestCase
 from codegym.datasets.row import task_to_row
 from codegym.errors import ConfigError, DataError, NotFoundError
 from codegym.evaluation import read_samples
-from codegym.generation import Completion, Generator, Sampling, generate, make_generator, prompt_for
-from codegym.generation.openai import OpenAIGenerator, cut
+from codegym.generation import Completion, Generator, Sampling, cut, generate, make_generator, prompt_for
+from codegym.generation.openai import OpenAIGenerator
 
 TASKS = [
     Task(id=f"T/{n}", prompt=f"def f{n}(x):\n    '''Add {n}.'''\n", entry_point=f"f{n}",
