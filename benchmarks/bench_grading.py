@@ -34,7 +34,7 @@ from codegym.core import Program, Task, TestCase
 from codegym.datasets import load_tasks
 from codegym.grading import Grader
 from codegym.sandbox import CallBatch, make_sandbox, pool
-from codegym.sandbox.local import base_executable
+from codegym.sandbox.files import base_executable
 from codegym.sandbox.plain import encode
 
 DATA = Path(__file__).resolve().parents[2] / "shared/data"
@@ -235,7 +235,7 @@ class Forks:
     def __exit__(self, *_: object) -> None:
         """End it, by closing the connection."""
         self._spawned.connection.close()
-        self._spawned.process.wait()
+        self._spawned.process.end()
         self._stderr.close()
 
 

@@ -43,7 +43,7 @@ TOPICS: Final = (
            "symlink_out leave_the_root", "root", True),
     _topic("hostile", "processes",
            "other processes: /proc, ptrace, their memory, a sibling with the reference",
-           "proc other_process_memory sibling_process", "root pid"),
+           "proc other_process_memory sibling_process", "root pid", True),
     _topic("hostile", "inherited", "environment, arguments, open descriptors",
            "environment_and_argv libc_environment descriptors link"),
     _topic("hostile", "test_sources", "the source of the tests", "linecache source_of_the_tests"),

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import glob
 import importlib.metadata
 import os
-import re
 import shutil
 import sys
-import sysconfig
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
-from codegym.sandbox import pool
+from codegym.sandbox import files, pool
 from codegym.sandbox.base import Isolation
 from codegym.sandbox.seccomp import filter_program
 
 __all__ = ["LocalSandbox", "SubprocessSandbox"]
 
-SYSTEM = ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
 USUAL = ("numpy", "pytest")
-SHARED = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
 
 
 class LocalSandbox(pool.WorkerSandbox):
@@ -64,11 +59,14 @@ class LocalSandbox(pool.WorkerSandbox):
             raise ConfigError(f"scratch_mb must be at least 1, got {scratch_mb}")
         if require_isolation not in (None, "strong"):
             raise ConfigError(f"require_isolation is 'strong' or None, got {require_isolation!r}")
-        self.packages = tuple(packages) if packages is not None else tuple(filter(installed, USUAL))
+        self.packages = tuple(packages) if packages is not None else tuple(filter(files.installed, USUAL))
         self.preload = tuple(preload)
         self.scratch_mb = scratch_mb
         self.require_isolation = require_isolation
-        self._package_paths = package_paths(self.packages)
+        try:
+            self._package_paths = files.package_paths(self.packages)
+        except files.NotInstalledError as error:
+            raise ConfigError(f"packages: no distribution {str(error)!r} is installed here") from None
 
     def spawn(self, stderr: Any) -> pool.Spawned:
         """Start a worker that builds its wall before it serves."""
@@ -76,8 +74,8 @@ class LocalSandbox(pool.WorkerSandbox):
         config = {
             "enclose": {
                 "mountpoint": folder,
-                "binds": [*interpreter_paths(), *SHARED],
-                "masks": site_folders(),
+                "binds": list(files.interpreter_paths()),
+                "masks": files.site_folders(),
                 "packages": self._package_paths,
                 "scratch_mb": self.scratch_mb,
             },
@@ -146,7 +144,8 @@ class SubprocessSandbox(pool.WorkerSandbox):
 
 def spawn(config: Mapping[str, Any], stderr: Any) -> pool.Spawned:
     """Start a worker; one without a root of its own makes a folder named by its process id."""
-    spawned = pool.spawn_python([base_executable()], config, stderr)
+    spawned = pool.spawn_python([files.base_executable()], config, stderr)
+    assert isinstance(spawned.process, pool.LocalProcess)
     return dataclasses.replace(spawned, scratch=os.path.join(config["scratch"], str(spawned.process.pid)))
 
 
@@ -164,73 +163,3 @@ def base_folder() -> str:
         if name.isdigit() and not os.path.exists(f"/proc/{name}"):
             shutil.rmtree(os.path.join(folder, name), ignore_errors=True)
     return folder
-
-
-def base_executable() -> str:
-    """The interpreter itself, not a virtual environment's link to it."""
-    return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
-
-
-@functools.cache
-def interpreter_paths() -> tuple[str, ...]:
-    """The files that an interpreter and its extension modules are made of."""
-    stdlib = sysconfig.get_path("stdlib", vars={"base": sys.base_prefix, "installed_base": sys.base_prefix})
-    platform = sysconfig.get_path("platstdlib", vars={"platbase": sys.base_exec_prefix})
-    libraries = glob.glob(f"{glob.escape(sys.base_prefix)}/lib/lib*.so*")
-    return tuple(dict.fromkeys([*SYSTEM, base_executable(), *libraries, stdlib, platform]))
-
-
-def site_folders() -> list[str]:
-    """Where installed packages lie, inside of what `interpreter_paths` shows."""
-    folders = {os.path.join(path, "site-packages") for path in interpreter_paths()}
-    folders |= set(glob.glob("/usr/lib/python3*/dist-packages"))
-    return sorted(folder for folder in folders if os.path.isdir(folder))
-
-
-def package_paths(names: Iterable[str]) -> list[str]:
-    """The top-level files and folders of distributions, and of what they require.
-
-    Raises:
-        ConfigError: One is not installed.
-    """
-    paths: dict[str, None] = {}
-    waiting, seen = list(names), set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        try:
-            distribution = importlib.metadata.distribution(name)
-        except importlib.metadata.PackageNotFoundError:
-            raise ConfigError(
-                f"packages: no distribution {name!r} is installed in this environment"
-            ) from None
-        for file in distribution.files or ():
-            top = file.parts[0]
-            if not top.startswith("..") and not top.endswith(
-                (".dist-info", ".egg-info", ".pth", "__pycache__")
-            ):
-                paths[str(distribution.locate_file(top))] = None
-        waiting += required(distribution)
-    return [path for path in paths if os.path.exists(path)]
-
-
-def required(distribution: importlib.metadata.Distribution) -> list[str]:
-    """The installed distributions that one needs, without its extras."""
-    names = []
-    for line in distribution.requires or ():
-        requirement, _, marker = line.partition(";")
-        name = re.split(r"[^A-Za-z0-9._-]", requirement.strip(), maxsplit=1)[0]
-        if "extra" not in marker and installed(name):
-            names.append(name)
-    return names
-
-
-def installed(name: str) -> bool:
-    """Whether a distribution is installed."""
-    try:
-        importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True

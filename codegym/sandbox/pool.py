@@ -25,7 +25,7 @@ import weakref
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, Protocol, Self
 
 from codegym.core import Limits
 from codegym.errors import CodegymError, ConfigError, InfraError, SandboxUnavailableError
@@ -41,7 +41,19 @@ from codegym.sandbox.base import (
     Session,
 )
 
-__all__ = ["SessionEndedError", "Spawned", "WorkerDiedError", "WorkerSandbox"]
+__all__ = [
+    "ARGUMENTS",
+    "BOOT",
+    "ENVIRONMENT",
+    "PRELOAD",
+    "LocalProcess",
+    "Process",
+    "SessionEndedError",
+    "Spawned",
+    "WorkerDiedError",
+    "WorkerSandbox",
+    "spawn_python",
+]
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +66,7 @@ GRACE_S: Final = 15.0
 """Wall seconds that a worker may take to report what it is due to report."""
 MODULES: Final = (
     "frames",
+    "files",
     "plain",
     "suites",
     "guest",
@@ -81,6 +94,19 @@ PRELOAD: Final = (
 """Modules that programs find imported already: what they import most. Each makes every fork dearer; threads,
 asyncio, random and numpy by a quarter to a half."""
 
+ENVIRONMENT: Final = {
+    "PYTHONHASHSEED": "0",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "HOME": "/tmp",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",  # else each thread would reserve address space by the dozen MiB
+}
+ARGUMENTS: Final = ("-s", "-S", "-P", "-X", "utf8", "-c")
+"""The interpreter's, in front of `BOOT`."""
 BOOT: Final = """
 import marshal, os, socket, sys, types
 connection = socket.socket(fileno=0)
@@ -135,11 +161,35 @@ class SessionEndedError(CodegymError):
         super().__init__(f"the program ended ({execution.ending}): {execution.message}")
 
 
+class Process(Protocol):
+    """A worker as its host sees it: a process, or a container."""
+
+    def end(self) -> None:
+        """Kill it, and all that it has started, and wait for its end. Idempotent."""
+        ...
+
+
+class LocalProcess:
+    """A worker that is a process of this machine, in a session of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        """Take it over."""
+        self._process = process
+        self.pid = process.pid
+
+    def end(self) -> None:
+        """Kill its process group."""
+        if self._process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, 9)
+        self._process.wait()
+
+
 @dataclass(frozen=True, slots=True)
 class Spawned:
-    """A worker process as a backend started it."""
+    """A worker as a backend started it."""
 
-    process: subprocess.Popen[bytes]
+    process: Process
     connection: socket.socket
     config: Mapping[str, Any]
     """What the worker is told about its wall."""
@@ -167,26 +217,14 @@ def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> 
             f"sandboxes need Linux, this is {sys.platform}: run codegym in a container or a virtual machine"
         )
     ours, theirs = socket.socketpair()
-    environment = {
-        "PYTHONHASHSEED": "0",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HOME": "/tmp",
-        "TMPDIR": "/tmp",
-        "LANG": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "1",  # else each thread would reserve address space by the dozen MiB
-        **{name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")},
-    }
-    arguments = [*command, "-s", "-S", "-P", "-X", "utf8", "-c", BOOT]
+    openblas = {name: value for name, value in os.environ.items() if name.startswith("OPENBLAS_")}
     try:
         process = subprocess.Popen(
-            arguments,
+            [*command, *ARGUMENTS, BOOT],
             stdin=theirs.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            env=environment,
+            env=ENVIRONMENT | openblas,
             cwd="/",
             start_new_session=True,
         )
@@ -195,7 +233,7 @@ def spawn_python(command: list[str], config: Mapping[str, Any], stderr: Any) -> 
         raise SandboxUnavailableError(f"cannot start {command[0]!r}: {error}") from error
     finally:
         theirs.close()
-    return Spawned(process, ours, config)
+    return Spawned(LocalProcess(process), ours, config)
 
 
 class Worker:
@@ -229,6 +267,7 @@ class Worker:
         """Send it its program, and read what its wall is made of."""
         parent = cgroups.find_parent() if sandbox.uses_cgroups else None
         if parent is not None:
+            assert isinstance(self.process, LocalProcess)
             self.group = cgroups.Group(parent)
             self.group.add(self.process.pid)
         config = {**config, "cgroup": None if self.group is None else self.group.files()}
@@ -255,7 +294,7 @@ class Worker:
 
     def died(self, cause: object) -> WorkerDiedError:
         """The error for a worker that is gone; ends whatever is left of it."""
-        self.kill()
+        self.process.end()
         self.stderr.seek(0)
         last = self.stderr.read()[-2000:].decode(errors="replace").strip()
         text = f"{type(cause).__name__}: {cause}" if isinstance(cause, BaseException) else str(cause)
@@ -287,17 +326,10 @@ class Worker:
             self.close()
             raise
 
-    def kill(self) -> None:
-        """End the process and all its guests."""
-        if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, 9)
-        self.process.wait()
-
     def close(self) -> None:
         """End it and give everything back."""
         self.connection.close()
-        self.kill()
+        self.process.end()
         self.stderr.close()
         if self.group is not None:
             self.group.remove()

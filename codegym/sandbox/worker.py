@@ -21,7 +21,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from codegym.sandbox import guest, landlock, linux
+from codegym.sandbox import files, guest, landlock, linux
 from codegym.sandbox.children import Guest, Replies
 from codegym.sandbox.frames import (
     ANSWERS,
@@ -103,8 +103,9 @@ class Worker:
         # where memory itself is limited, there is no need to be strict about addresses
         self.spare_bytes = SPARE_BYTES if self.group else 0
         proc, reason = None, ""
-        if config["enclose"] is not None:
-            self.layers, proc, reason = linux.enclose(config["enclose"])
+        enclosure = None if config["enclose"] is None else files.completed(config["enclose"])
+        if enclosure is not None:
+            self.layers, proc, reason = linux.enclose(enclosure)
         self.new_namespaces = 0 if proc is None else linux.CLONE_NEWPID
         self.enclosed = "mount" in self.layers
         if not self.enclosed:
@@ -118,7 +119,7 @@ class Worker:
             self.enclosed or linux.nobody_can_read(os.path.dirname(os.__file__))
         )
         linux.gain_no_privileges()
-        self.lock(config["enclose"])
+        self.lock(enclosure)
         linux.install_filter(config["seccomp" if self.enclosed else "seccomp_alone"])
         for which, limit in INHERITED_LIMITS.items():
             resource.setrlimit(which, allowed(which, limit))

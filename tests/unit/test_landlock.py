@@ -67,7 +67,7 @@ DENIED = {
     "init": expression("__import__('os').kill(1, 9)"),
     "parent": expression("__import__('os').kill(__import__('os').getppid(), 9)"),
     "environment": expression("open('/proc/1/environ').read()"),
-    "other_package": expression("__import__('pytest')"),
+    "other_package": expression("__import__('hypothesis')"),
     "self": expression("open('/proc/self/maps').read()"),
 }
 

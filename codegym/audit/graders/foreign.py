@@ -76,8 +76,15 @@ class ForeignGrader:
         with self._lock:
             if self._pool is None:
                 context = multiprocessing.get_context("spawn")
-                self._pool = ProcessPoolExecutor(self.parallel, mp_context=context)
+                self._pool = ProcessPoolExecutor(
+                    self.parallel, mp_context=context, initializer=fork_from_now_on
+                )
             return self._pool
+
+
+def fork_from_now_on() -> None:
+    """In a new process: start others as graders expect it on Linux, and not as this one was started."""
+    multiprocessing.set_start_method("fork", force=True)
 
 
 @contextlib.contextmanager
