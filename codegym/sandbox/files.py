@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import importlib.metadata
 
 __all__ = [
+    "USUAL",
     "NotInstalledError",
     "base_executable",
     "completed",
@@ -29,6 +30,10 @@ __all__ = [
 
 SYSTEM: Final = ("/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32")
 SHARED: Final = ("/usr/share/zoneinfo", "/etc/ld.so.cache", "/etc/localtime")
+
+
+USUAL: Final = ("numpy", "pytest")
+"""Packages that programs and tests have, where they are installed."""
 
 
 class NotInstalledError(Exception):
@@ -61,14 +66,19 @@ def site_folders() -> list[str]:
     return sorted(folder for folder in folders if os.path.isdir(folder))
 
 
-def package_paths(names: Iterable[str]) -> list[str]:
+def package_paths(names: Iterable[str], *, metadata: bool = False) -> list[str]:
     """The top-level files and folders of distributions, and of what they require.
+
+    Args:
+        names: The distributions.
+        metadata: Whether what is known of them belongs to them too.
 
     Raises:
         NotInstalledError: One is not installed.
     """
     import importlib.metadata
 
+    unwanted = (".pth", "__pycache__", *(() if metadata else (".dist-info", ".egg-info")))
     paths: dict[str, None] = {}
     waiting, seen = list(names), set()
     while waiting:
@@ -82,9 +92,7 @@ def package_paths(names: Iterable[str]) -> list[str]:
             raise NotInstalledError(name) from None
         for file in distribution.files or ():
             top = file.parts[0]
-            if not top.startswith("..") and not top.endswith(
-                (".dist-info", ".egg-info", ".pth", "__pycache__")
-            ):
+            if not top.startswith("..") and not top.endswith(unwanted):
                 paths[str(distribution.locate_file(top))] = None
         waiting += required(distribution)
     return [path for path in paths if os.path.exists(path)]
@@ -118,7 +126,8 @@ def completed(enclosure: Mapping[str, Any]) -> Mapping[str, Any]:
     Looks in a child, for what it imports would make every fork dearer.
 
     Args:
-        enclosure: With ``names`` in it, the packages to show: without ``binds``, ``masks`` and ``packages``.
+        enclosure: With ``names`` in it, the packages to show, or None for the usual ones that are there:
+            without ``binds``, ``masks`` and ``packages``.
 
     Returns:
         With these.
@@ -126,14 +135,13 @@ def completed(enclosure: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         NotInstalledError: A package is not installed here.
     """
-    names = enclosure.get("names")
-    if names is None:
+    if "names" not in enclosure:
         return enclosure
     os.makedirs(enclosure["mountpoint"], exist_ok=True)
     reader, writer = os.pipe()
     if not os.fork():
         with open(writer, "wb") as file:
-            marshal.dump(found(names), file)
+            marshal.dump(found(enclosure["names"]), file)
         os._exit(0)
     os.close(writer)
     with open(reader, "rb") as file:
@@ -144,13 +152,13 @@ def completed(enclosure: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**enclosure, **files}
 
 
-def found(names: Sequence[str]) -> dict[str, list[str]] | str:
+def found(names: Sequence[str] | None) -> dict[str, list[str]] | str:
     """The files to show, or the name of a package that is not there."""
     import sysconfig
 
     sys.path += [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     try:
-        packages = package_paths(names)
+        packages = package_paths(filter(installed, USUAL) if names is None else names)
     except NotInstalledError as error:
         return str(error)
     return {"binds": list(interpreter_paths()), "masks": site_folders(), "packages": packages}

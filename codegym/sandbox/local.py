@@ -20,8 +20,6 @@ from codegym.sandbox.seccomp import filter_program
 
 __all__ = ["LocalSandbox", "SubprocessSandbox"]
 
-USUAL = ("numpy", "pytest")
-
 
 class LocalSandbox(pool.WorkerSandbox):
     """Runs programs in forks of warm interpreters, each in namespaces of its own.
@@ -59,7 +57,7 @@ class LocalSandbox(pool.WorkerSandbox):
             raise ConfigError(f"scratch_mb must be at least 1, got {scratch_mb}")
         if require_isolation not in (None, "strong"):
             raise ConfigError(f"require_isolation is 'strong' or None, got {require_isolation!r}")
-        self.packages = tuple(packages) if packages is not None else tuple(filter(files.installed, USUAL))
+        self.packages = tuple(filter(files.installed, files.USUAL) if packages is None else packages)
         self.preload = tuple(preload)
         self.scratch_mb = scratch_mb
         self.require_isolation = require_isolation
