@@ -18,6 +18,7 @@ import json
 import marshal
 import os
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -69,9 +70,10 @@ class Settings:
 
 
 @contextlib.contextmanager
-def warm_grader(workers: int, tasks: Sequence[Task]) -> Iterator[Grader]:
+def warm_grader(workers: int, tasks: Sequence[Task], preload: Sequence[str] = ()) -> Iterator[Grader]:
     """A grader whose workers run, and that knows the expected answers."""
-    with make_sandbox("local", workers=workers) as sandbox, Grader(sandbox, stop_early=True) as grader:
+    box = make_sandbox("local", workers=workers, preload=preload)
+    with box as sandbox, Grader(sandbox, stop_early=True) as grader:
         for task in tasks:
             grader.prepare(task)
         list(grader.grade_many([(Program("pass"), tasks[0])] * 4 * workers))
@@ -177,10 +179,19 @@ def note_checks(report: Report, part: str, what: str, whose: str, kind: str, fig
 
 
 def part_b(settings: Settings, report: Report) -> None:
-    """Compare a trivial program with a bare fork of the same interpreter, one after the other."""
+    """Compare a trivial program with a bare fork of the same interpreter, one after the other.
+
+    Of one that has loaded a dozen modules of the standard library, and of one that has loaded numpy too.
+    """
     if sys.platform != "linux":
         report.notes.append("(b): skipped, the local sandbox needs Linux")
         return
+    for preload, loaded in (((), ""), (("numpy",), ", numpy loaded")):
+        compare_with_fork(settings, report, preload, loaded)
+
+
+def compare_with_fork(settings: Settings, report: Report, preload: Sequence[str], loaded: str) -> None:
+    """Compare with the forks of one interpreter."""
     count, rounds = (200, 5) if settings.quick else (400, 11)
     task = Task(
         id="trivial", prompt="", entry_point="f", hidden_tests=(TestCase.call(1, expected=1, tier="base"),)
@@ -188,16 +199,16 @@ def part_b(settings: Settings, report: Report) -> None:
     code = Program("def f(x):\n    return x\n")
     request = CallBatch(code=code.code, entry_point="f", inputs=[encode(([1], {}))])
     results: dict[str, list[Figures]] = {"fork": [], "execute": [], "grade": []}
-    with Forks() as forks, warm_grader(1, [task]) as grader:
+    with Forks(preload) as forks, warm_grader(1, [task], preload) as grader:
         for _ in range(rounds):
             results["fork"].append(forks.run(count))
             results["execute"].append(repeated(count, lambda: grader.sandbox.execute(request)))
             results["grade"].append(repeated(count, lambda: grader.grade(code, task)))
-        report.verdicts("b", "trivial program", "codegym", int(grader.grade(code, task).passed), 1)
+        report.verdicts("b", f"trivial program{loaded}", "codegym", int(grader.grade(code, task).passed), 1)
     for what, name in (("one program, run", "execute"), ("one program, graded", "grade")):
         for figure, label in (("wall_s", "ms wall"), ("cpu_s", "ms CPU")):
             ours, floor = (1000 * median(results[key], figure) / count for key in (name, "fork"))
-            report.overhead("b", what, label, ours, floor, "bare fork + wait", 2.5)
+            report.overhead("b", what + loaded, label, ours, floor, "bare fork + wait", 2.5)
 
 
 def repeated(count: int, action: Callable[[], object]) -> Figures:
@@ -211,13 +222,14 @@ def repeated(count: int, action: Callable[[], object]) -> Figures:
 class Forks:
     """An interpreter set up like a worker's, that forks and waits, and does nothing else."""
 
-    def __init__(self) -> None:
-        """Start one."""
+    def __init__(self, preload: Sequence[str]) -> None:
+        """Start one that has loaded these modules besides."""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `__exit__`)
         self._spawned = pool.spawn_python(
             [base_executable()], {"enclose": None, "scratch": "/tmp"}, self._stderr
         )
-        forks = ("forks", f"PRELOAD = {pool.PRELOAD!r}\n{FORKS}")
+        names, path = (*pool.PRELOAD, *preload), [sysconfig.get_path("purelib")]
+        forks = ("forks", f"PRELOAD, PATH = {names!r}, {path!r}\n{FORKS}")
         data = marshal.dumps([*marshal.loads(pool.worker_sources()[4:]), forks], 2)
         self._spawned.connection.sendall(len(data).to_bytes(4, "little") + data)
         self.run(10)

@@ -38,7 +38,7 @@ def forks(count):
 def main():
     control = worker.socket.socket(fileno=worker.fcntl.fcntl(0, worker.fcntl.F_DUPFD_CLOEXEC, 16))
     worker.reserve_descriptors(8)
-    worker.preload(PRELOAD, [])
+    worker.preload(PRELOAD, PATH)
     for which, limit in worker.INHERITED_LIMITS.items():
         worker.resource.setrlimit(which, worker.allowed(which, limit))
     while count := control.recv(4):
@@ -46,8 +46,8 @@ def main():
 
 worker.main = main
 """
-"""A module for a worker to load after its own, with `PRELOAD` defined: it forks on demand and does nothing
-else."""
+"""A module for a worker to load after its own, with `PRELOAD` and `PATH` defined: it forks on demand and does
+nothing else."""
 
 
 def plain_calls(tasks: list[Task]) -> dict[str, Any]:
