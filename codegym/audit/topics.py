@@ -58,8 +58,9 @@ TOPICS: Final = (
            "sys_exit os_exit exit_late quit_in_call exit_in_thread exit_at_exit exits_from_a_test"),
     _topic("hostile", "words", "the words of success", "del_prints prints_verdicts"),
     _topic("hostile", "channel", "the channel of answers: forged, cut off, too long, written by others",
-           "forge_values forge_ready forge_test_results forge_digest all_descriptors wrong_length cut_off "
+           "forge_values forge_ready forge_test_results forge_digest wrong_length cut_off "
            "giant_lengths forge_stop_iteration"),
+    _topic("hostile", "all_channels", "a verdict on every open descriptor", "all_descriptors", "", True),
     _topic("hostile", "decoder", "what a reader of answers falls over: pickles, code, depth, cycles, hashes",
            "reduce code_in_frame deep_answer deep_value cyclic_value hash_flood pickle_on_the_channel"),
     _topic("hostile", "objects", "objects that lie: about equality, class, length, order",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -12,10 +13,14 @@ from codegym.audit.graders.parts import as_texts, load_part
 __all__ = ["judge", "make"]
 
 PATH = "envs/lcb/livecodebench.py"
+NEEDED = ("numpy", "pandas")
+"""What it imports before each program, and can only import once: a trainer has loaded it long before."""
 
 
 def judge(code: str, inputs: list[str], outputs: list[str], name: str | None) -> float:
     """Ask ``compute_score``."""
+    for module in NEEDED:
+        importlib.import_module(module)
     kind = (
         {"testtype": "functional", "metadata": {"func_name": name}}
         if name
@@ -35,5 +40,6 @@ def arguments(entry: Entry) -> tuple[Any, ...] | str:
 def make(sandbox: str, workers: int | None) -> AbstractContextManager[ForeignGrader]:
     """The adapter."""
     del sandbox  # it has none
+    importlib.import_module("pandas")
     load_part("skyrl_gym", PATH)
     return no_wall(ForeignGrader("skyrl-gym LiveCodeBench", judge, arguments, workers or 2))
