@@ -6,6 +6,23 @@ from codegym.hookspecs import Register, hookimpl
 
 __all__: list[str] = []
 
+OPERATORS = {
+    "arithmetic": "Arithmetic",
+    "boundary": "Boundary",
+    "break_continue": "BreakContinue",
+    "conditional": "Conditional",
+    "constant": "Constant",
+    "logical": "Logical",
+    "method_pair": "MethodPair",
+    "negation": "Negation",
+    "relational": "Relational",
+    "return_none": "ReturnNone",
+    "slice_bound": "SliceBound",
+    "statement_deletion": "StatementDeletion",
+    "text": "Text",
+}
+"""By name: the class."""
+
 
 @hookimpl
 def codegym_register_sandboxes(register: Register) -> None:
@@ -31,6 +48,13 @@ def codegym_register_generators(register: Register) -> None:
 
 
 @hookimpl
+def codegym_register_operators(register: Register) -> None:
+    """Add the mutation operators."""
+    for name, kind in OPERATORS.items():
+        register(name, f"codegym.mutation.operators:{kind}")
+
+
+@hookimpl
 def codegym_register_rewards(register: Register) -> None:
     """Add the rewards."""
     register("all_passed", "codegym.rewards:all_passed", weight=1.0, range=(0.0, 1.0))
@@ -38,3 +62,23 @@ def codegym_register_rewards(register: Register) -> None:
     register("format", "codegym.rewards:Format", weight=1.0, range=(0.0, 1.0))
     register("length", "codegym.rewards:Length", weight=1.0, range=(-1.0, 0.0))
     register("parses", "codegym.rewards:parses", weight=1.0, range=(0.0, 1.0))
+    register("tiers", "codegym.rewards:TierReward", weight=1.0)
+
+
+@hookimpl
+def codegym_register_curricula(register: Register) -> None:
+    """Add the curricula: the portfolio of TAROT, and those of a digest of it."""
+    for policy in (
+        "avg_reward",
+        "basic_only",
+        "bi_weighted",
+        "ce_weighted",
+        "ce_weighted_reverse",
+        "complex_only",
+        "edge_only",
+        "uniform_forward",
+    ):
+        register(policy, "codegym.curricula:tarot_policy", policy=policy)
+    register("digest_capability", "codegym.curricula:CapabilityCurriculum")
+    register("digest_decay", "codegym.curricula:DecayCurriculum")
+    register("digest_transition", "codegym.curricula:TransitionCurriculum")

@@ -101,7 +101,8 @@ def codegym_register_curricula(register: Register) -> None:
     """Add curricula: ``register("uniform", "module:Uniform")``.
 
     Args:
-        register: Adds one curriculum.
+        register: Adds one curriculum. The target is called with its options and returns a
+            `codegym.curricula.Curriculum`; extra arguments are the options' defaults.
     """
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from codegym.rewards.components import Format, Length, all_passed, fraction_passed, parses
 from codegym.rewards.composition import ARGUMENTS, Reward, resolve_rewards
 from codegym.rewards.scorer import Scorer
+from codegym.rewards.tiers import TierReward
 
 __all__ = [
     "ARGUMENTS",
@@ -26,6 +27,7 @@ __all__ = [
     "Length",
     "Reward",
     "Scorer",
+    "TierReward",
     "all_passed",
     "fraction_passed",
     "parses",

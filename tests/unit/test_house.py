@@ -32,7 +32,7 @@ LAYERS = (
 
 ALLOWED = {
     "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp",
-    "diskcache",
+    "diskcache", "coverage",
 }  # fmt: skip
 OPTIONAL = {"datasets", "hypothesis", "openai", "pyarrow", "pytest", "radon"}
 """May be imported inside of functions only."""
