@@ -185,8 +185,7 @@ def apportion(total: int, ratio: Mapping[str, float] = SUITE_RATIO) -> dict[str,
             f"total must not be negative nor the ratio empty, got {total!r} and {dict(ratio)!r}"
         )
     exact = {tier: total * weight / whole for tier, weight in weights.items()}
-    # a trifle more: 10 * 0.3 / 1.0 may be a little less than 3
-    counts = {tier: math.floor(share + 1e-9) for tier, share in exact.items()}
+    counts = {tier: math.floor(share) for tier, share in exact.items()}
     left = sorted(TIERS, key=lambda tier: counts[tier] - exact[tier])
     for tier in left[: total - sum(counts.values())]:
         counts[tier] += 1

@@ -9,6 +9,7 @@ Runs inside the guest: standard library and pytest only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Container, Mapping, Sequence
@@ -18,22 +19,18 @@ from codegym.mutation.driver_compile import NOT_COMPILED, STEPS_STATUS, SourceMa
 from codegym.mutation.driver_processes import CPU_SIGNAL, Child, Link, Send, limit_cpu, pair
 from codegym.mutation.driver_program import Source, filename_of
 from codegym.mutation.driver_session import ERROR, TIMEOUT, Collection, following
-from codegym.mutation.driver_warm import (
-    COLD,
+from codegym.mutation.driver_suite import (
     CRASH,
     FAILING,
-    INVALID,
     LEAST_CPU_S,
     LEAST_STEPS,
     LEAST_WALL_S,
-    NOT_COVERED,
     STEP_FACTOR,
     WALL_FACTOR,
-    Row,
     Suite,
-    Warm,
     verdict_of,
 )
+from codegym.mutation.driver_warm import COLD, INVALID, NOT_COVERED, Row, Warm
 
 __all__ = ["Driver", "run_chunk"]
 
@@ -59,6 +56,8 @@ class Driver:
         os.chdir(spec["folder"])
         source = Source(*spec["modules"][spec["target"]])
         self.map = SourceMap(source.text, filename_of(spec["target"], source))
+        if any("hypothesis" in text for text in spec["files"].values()):
+            derandomize()
         self.collection = Collection(spec["folder"])
         ours, theirs = pair()
         self.warm = Child(
@@ -74,7 +73,7 @@ class Driver:
         except (TimeoutError, EOFError) as error:
             status = self.warm.end()
             why = "did not end" if isinstance(error, TimeoutError) else f"ended the process (status {status})"
-            self.known = {"errors": [f"importing the tests {why}"], "seen": []}
+            self.known = {"errors": [f"importing the tests {why}"], "seen": [], "cpu_s": 0.0}
         return self.known
 
     def run(self, mutants: Sequence[Row]) -> dict[str, Any]:
@@ -82,17 +81,21 @@ class Driver:
 
         Returns:
             ``results`` by number: status, the tests that failed with how, CPU nanoseconds, and whether it was
-            run cold; and ``seen``.
+            run cold; ``seen``; and ``cpu_s``, of the warm process and its children so far.
         """
         if "ids" not in self.known:
-            return {"results": {row[0]: (NOT_COVERED, [], 0, False) for row in mutants}, "seen": []}
+            return {
+                "results": {row[0]: (NOT_COVERED, [], 0, False) for row in mutants},
+                "seen": [],
+                "cpu_s": 0.0,
+            }
         self.link.send(list(mutants))
         answer = self.link.receive(None)
         results = {number: (*result, False) for number, result in answer["results"].items()}
         for mutant in mutants:
             if results[mutant[0]][0] == COLD:
                 results[mutant[0]] = self._run_cold(mutant)
-        return {"results": results, "seen": answer["seen"]}
+        return {**answer, "results": results}
 
     # Mutants that act at import
 
@@ -178,6 +181,16 @@ class Cold(Suite):
     def _leave(self) -> None:
         self.send(("done", 0))
         os._exit(0)
+
+
+def derandomize() -> None:
+    """Have hypothesis, where it is installed, try the same examples each time."""
+    with contextlib.suppress(ImportError):
+        import hypothesis
+
+        profile: Any = {"derandomize": True, "database": None, "deadline": None}
+        hypothesis.settings.register_profile("mutants", **profile)
+        hypothesis.settings.load_profile("mutants")
 
 
 _driver: list[Driver] = []

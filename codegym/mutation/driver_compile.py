@@ -15,10 +15,10 @@ import __future__
 
 import ast
 import builtins
+import functools
 import io
 import os
 import re
-import warnings
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType
@@ -216,8 +216,11 @@ def constant_key(constant: object) -> object:
     return type(constant), repr(constant)
 
 
+@functools.lru_cache(maxsize=1024)
 def shape(code: CodeType) -> tuple[Any, ...]:
-    """What a code object does, without the code objects nested in it, and without line numbers."""
+    """What a code object does, without the code objects nested in it, and without line numbers. Those of the
+    original are asked for again and again.
+    """
     return (
         code.co_code,
         tuple(map(constant_key, code.co_consts)),
@@ -241,7 +244,7 @@ def signature(code: CodeType) -> tuple[Any, ...]:
 
 
 class Slice(NamedTuple):
-    """Whole lines that hold one or more top-level statements."""
+    """Whole lines that are compiled by themselves: a function, or top-level statements."""
 
     first: int
     """The first line, from 1."""
@@ -249,6 +252,10 @@ class Slice(NamedTuple):
     start: int
     """Where it starts in the source, in characters."""
     end: int
+    headers: tuple[str, ...] = ()
+    """What has to stand above a function, for names to mean what they mean in its place: its classes."""
+    function: str | None = None
+    """The name of the function; None for statements."""
 
 
 class Change(NamedTuple):
@@ -283,11 +290,28 @@ class SourceMap:
         self.line_starts = [0]
         for line in io.StringIO(source, newline=""):  # `str.splitlines` knows more ends of lines than Python
             self.line_starts.append(self.line_starts[-1] + len(line))
-        self.slices = list(self._slices(tree.body))
+        self.slices = [*self._functions(tree.body, ()), *self._statements(tree.body)]
         self.ranges = dict(statement_ranges(tree.body))
         self._originals: dict[Slice, tuple[CodeType, list[CodeType]]] = {}
 
-    def _slices(self, body: Iterable[ast.stmt]) -> Iterator[Slice]:
+    def _functions(self, body: Iterable[Any], classes: tuple[str, ...]) -> Iterator[Slice]:
+        """The functions that are in no other, however deep in classes and blocks."""
+        for statement in body:
+            if getattr(statement, "type_params", None):
+                continue  # names in it may mean its parameters
+            if isinstance(statement, FUNCTIONS):
+                headers = classes or (("if 1:",) if statement.col_offset else ())
+                if len(headers) < first_line(statement):
+                    piece = self._slice(first_line(statement), statement.end_lineno or statement.lineno)
+                    yield piece._replace(headers=headers, function=statement.name)
+                continue
+            inside = (
+                (*classes, f"class {statement.name}:") if isinstance(statement, ast.ClassDef) else classes
+            )
+            for block in BLOCKS:
+                yield from self._functions(getattr(statement, block, ()), inside)
+
+    def _statements(self, body: Iterable[ast.stmt]) -> Iterator[Slice]:
         first = last = 0
         for statement in body:
             start, end = first_line(statement), statement.end_lineno or statement.lineno
@@ -332,32 +356,55 @@ class SourceMap:
             raise CannotSwap
         text = self.source[piece.start : start] + replacement + self.source[end : piece.end]
         try:
-            mutant = self._compile_slice(text, piece.first)
+            mutant = self._compile_slice(text, piece)
         except NOT_COMPILED:
             instrumented(self.mutated(start, end, replacement), self.filename, 0)
             raise CannotSwap from None
         original, living = self._original(piece)
-        if shape(original) != shape(mutant):
+        around, before = parts_of(original, piece)
+        around_mutant, after = parts_of(mutant, piece)
+        if around != around_mutant or len(before) != len(after):
             raise CannotSwap
         change = Change([], [], True)
-        for ours, before, after in zip(living, nested(original), nested(mutant), strict=True):
-            change = compare(ours, before, after, change)
+        for three in zip(living, before, after, strict=True):
+            change = compare(*three, change)
         return change
 
-    def _compile_slice(self, text: str, line: int) -> CodeType:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a test module may have turned them into errors
-            return instrumented("\n" * (line - 1) + text, self.filename, self.flags)
+    def _compile_slice(self, text: str, piece: Slice) -> CodeType:
+        headers = "".join(" " * depth + header + "\n" for depth, header in enumerate(piece.headers))
+        padding = "\n" * (piece.first - 1 - len(piece.headers))
+        return instrumented(padding + headers + text, self.filename, self.flags)
 
     def _original(self, piece: Slice) -> tuple[CodeType, list[CodeType]]:
-        """The original of a slice compiled by itself, and the code objects of it that live."""
+        """The original of a slice compiled by itself, and the code objects of it that live.
+
+        Raises:
+            CannotSwap: These are not found.
+        """
         if piece not in self._originals:
-            alone = self._compile_slice(self.source[piece.start : piece.end], piece.first)
-            living = [c for c in nested(self.code) if piece.first <= c.co_firstlineno <= piece.last]
-            if [c.co_name for c in living] != [c.co_name for c in nested(alone)]:
+            alone = self._compile_slice(self.source[piece.start : piece.end], piece)
+            if piece.function is None:
+                living = [c for c in nested(self.code) if piece.first <= c.co_firstlineno <= piece.last]
+            else:
+                wanted = piece.function, piece.first
+                living = [c for c in family(self.code) if (c.co_name, c.co_firstlineno) == wanted]
+            if [c.co_name for c in living] != [c.co_name for c in parts_of(alone, piece)[1]]:
                 raise CannotSwap
             self._originals[piece] = alone, living
         return self._originals[piece]
+
+
+def parts_of(code: CodeType, piece: Slice) -> tuple[list[tuple[Any, ...]], list[CodeType]]:
+    """The shapes of what a slice has run when it was imported, and the code objects that may be called."""
+    around = [shape(code)]
+    if piece.function is None:
+        return around, nested(code)
+    for header in piece.headers:
+        if header.startswith("class "):
+            code = next(iter(nested(code)), code)
+            around.append(shape(code))
+    *beside, function = nested(code) or [code]  # lambdas of decorators and defaults come first
+    return [*around, *(shape(inner) for one in beside for inner in family(one))], [function]
 
 
 def compare(living: CodeType, original: CodeType, mutant: CodeType, change: Change) -> Change:

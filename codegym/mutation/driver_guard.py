@@ -9,9 +9,10 @@ Runs inside the guest: standard library only.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 __all__ = ["Guard"]
@@ -69,9 +70,21 @@ class Guard:
         self._files, self._modules = frozenset(files), frozenset(modules)
         self._tests = os.path.join(tests, "")
         self._busy = False
+        """Whether what happens is our own doing."""
         sys.addaudithook(self._hook)
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """Look away while we do ourselves what tests must not."""
+        self._busy = True
+        try:
+            yield
+        finally:
+            self._busy = False
+
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if self._busy:
+            return
         if event in ("object.__getattr__", "object.__setattr__"):
             if args[1] == "__code__":
                 if getattr(args[0], "__globals__", {}).get("__name__") not in self._modules:
@@ -87,15 +100,11 @@ class Guard:
         elif event not in SIMPLE:
             self.forks += event == "os.fork"
             return
-        if not self._busy:
-            self._busy = True
-            try:
-                if event == "open":
-                    self._look_for_reader()
-                else:
-                    self._look(str(args[1]) if event.startswith("object.") else event)
-            finally:
-                self._busy = False
+        with self.paused():
+            if event == "open":
+                self._look_for_reader()
+            else:
+                self._look(str(args[1]) if event.startswith("object.") else event)
 
     def _look(self, what: str) -> None:
         """Note what was done where a test did it, or had it done by a module that is made for that."""

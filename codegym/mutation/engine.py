@@ -32,6 +32,7 @@ from codegym.mutation.engine_suites import (
 )
 from codegym.mutation.generate import generate, must_die, shams
 from codegym.mutation.matrix import (
+    DETECTED,
     Baseline,
     BaselineTest,
     Flag,
@@ -131,16 +132,17 @@ def make_test_sandbox(
     Args:
         workers: Suites that run at one time. None: one for each CPU.
         packages: Distributions that tests or program import besides.
-        name: Which sandbox; one whose workers see the packages of this environment anyway takes no
-            `packages`.
+        name: Which sandbox. Only ``local`` is told of `packages`; others bring their own.
         **options: What the sandbox takes besides.
 
     Raises:
         ConfigError: A package is not installed.
     """
+    if name in ("local", "subprocess"):
+        options.setdefault("preload", PRELOAD)
     if name == "local":
         options["packages"] = ("pytest", *packages)
-    return make_sandbox(name, workers, preload=PRELOAD, **options)
+    return make_sandbox(name, workers, **options)
 
 
 class MutationEngine:
@@ -329,12 +331,12 @@ def flags_of(
         evidence[Flag.BROKEN] = list(broken)
     if seen := sorted(seen):
         evidence[Flag.INTROSPECTION] = seen
-    killed = [r for r in controls if r.mutant.control == "sham" and r.kills]
+    killed = [r for r in controls if r.mutant.control == "sham" and r.status in DETECTED]
     if killed:
         names = sorted({kill.test for result in killed for kill in result.kills})
         evidence[Flag.FINGERPRINTING] = [f"{len(killed)} shams, by {', '.join(names)}"]
     doomed = [r for r in controls if r.mutant.control == "must_die" and r.status in RUN]
-    if doomed and not any(r.kills for r in doomed):
+    if doomed and not any(r.status in DETECTED for r in doomed):
         evidence[Flag.NOT_INSTALLED] = [f"{len(doomed)} mutants that must die survived"]
     lines = [f"{flag}: {'; '.join(texts)}" for flag, texts in evidence.items()]
     return frozenset(evidence), tuple(lines)
@@ -374,7 +376,7 @@ class _Run:
 
     def _confirmed(self, result: MutantResult) -> MutantResult:
         """A sham that was killed is run once more, by itself, before it counts."""
-        if result.mutant.control != "sham" or not result.kills:
+        if result.mutant.control != "sham" or result.status not in DETECTED:
             return result
         return self._run_all([(0, result.mutant)]).get(0, result)
 
@@ -428,6 +430,7 @@ class _Run:
             self.baseline = self.baseline or baseline
             self.seen |= set(strings(first.get("seen", [])))
             names = [test.name for test in baseline.tests]
+            self.cpu_s += float((rest or [first])[-1]["cpu_s"])
             for answer in rest:
                 self.seen |= set(strings(answer["seen"]))
                 results |= read_results(answer["results"], mutants, names)

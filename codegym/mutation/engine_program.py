@@ -16,7 +16,7 @@ __all__ = ["MODULES", "driver_program", "guest_modules"]
 
 MODULES: Final = (
     *("driver_compile", "driver_processes", "driver_program", "driver_trace", "driver_guard", "driver_state"),
-    *("driver_session", "driver_warm", "driver"),
+    *("driver_session", "driver_suite", "driver_original", "driver_warm", "driver"),
 )
 """What runs inside, in the order of import."""
 

@@ -4,116 +4,244 @@ from __future__ import annotations
 
 import copy
 import math
+import numbers
 import pickle
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
 
-from codegym.core import Outcome, Program, Status, Task, TestCase, TestResult
-from codegym.rewards import Scorer
-from codegym.rewards.composition import Reward, resolve_rewards
-from codegym.testing.checks import require
+from codegym.core import Outcome, Program, Score, Status, Task, TestCase, TestResult
+from codegym.errors import CodegymError
+from codegym.plugins import Entry
+from codegym.rewards import Reward, Scorer, resolve_rewards
+from codegym.rewards.composition import UNBOUNDED
+from codegym.testing.checks import global_seeds, not_applicable, promised, require
+from codegym.testing.watching import watch
 
 __all__ = ["RewardSubject", "evidence"]
 
-TASK = Task(
+TIERS: Final = ("basic", "edge")
+TASK: Final = Task(
     id="kit/double",
     prompt="Write a function f(x) that doubles a number.",
     entry_point="f",
-    hidden_tests=tuple(TestCase.call(n, expected=2 * n, tier=("basic", "edge")[n % 2]) for n in range(4)),
+    public_tests=(TestCase.call(0, expected=0, tier="basic"),),
+    hidden_tests=tuple(TestCase.call(n, expected=2 * n, tier=TIERS[n % 2]) for n in range(1, 4)),
+    reference_solutions=("def f(x):\n    return 2 * x\n",),
+    meta={"tags": ["arithmetic"]},
 )
-COMPLETION = "Here it is:\n```python\ndef f(x):\n    return 2 * x\n```\n"
+PROGRAM: Final = Program("def f(x):\n    return 2 * x\n")
+COMPLETION: Final = f"Here it is:\n```python\n{PROGRAM.code}```\n"
 
 
 def outcome(*statuses: Status) -> Outcome:
     """An outcome of the task's tests."""
     tests = [
-        TestResult(index=i, status=status, tier=TASK.tests[i].tier, cpu_s=0.001, message=status)
-        for i, status in enumerate(statuses)
+        TestResult(index=i, status=status, tier=test.tier, cpu_s=0.001, message=str(status))
+        for i, (status, test) in enumerate(zip(statuses, TASK.tests, strict=True))
     ]
     return Outcome.of(tests, cpu_s=0.01, wall_s=0.02)
 
 
-def evidence() -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """What rewards are called with, by name: every kind of outcome, and completions of several kinds."""
-    program = Program("def f(x):\n    return 2 * x\n")
+def evidence() -> Iterator[tuple[str, dict[str, Any]]]:
+    """What rewards are called with, made anew each time: every kind of outcome, several kinds of completions.
+
+    Yields:
+        A name, and a value for each argument that a reward may ask for.
+    """
     kinds = (Status.PASSED, Status.WRONG, Status.ERROR, Status.TIMEOUT, Status.MEMORY)
     outcomes = {str(kind): outcome(*[kind] * 4) for kind in kinds}
     outcomes["mixed"] = outcome(Status.PASSED, Status.WRONG, Status.PASSED, Status.SKIPPED)
-    outcomes["invalid"] = Outcome.unrunnable("no program", TASK.tests)
-    outcomes["no_tests"] = Outcome(status=Status.PASSED)
-    for name, judged in outcomes.items():
-        found = None if name == "invalid" else program
-        yield name, {"task": TASK, "completion": COMPLETION, "program": found, "outcome": judged}
-    for name, text in {"empty": "", "long": "x" * 100_000, "odd": "\ud800\x00```"}.items():
-        yield name, {"task": TASK, "completion": text, "program": None, "outcome": outcomes["invalid"]}
+    outcomes["no tests"] = Outcome(status=Status.PASSED)
+    invalid = Outcome.unrunnable("it does not parse", TASK.tests)
+    texts = {"no program": "I can't.", "empty": "", "long": "x" * 99_999, "odd": "\ud800\0```"}
+    found = [
+        *((name, COMPLETION, PROGRAM, judged) for name, judged in outcomes.items()),
+        ("invalid", "```\ndef f(\n```", Program("def f("), invalid),
+        *((name, text, None, invalid) for name, text in texts.items()),
+    ]
+    for name, completion, program, judged in found:
+        given = {"task": TASK, "completion": completion, "program": program, "outcome": judged}
+        yield name, copy.deepcopy(given)
 
 
 class RewardSubject:
     """A reward under test.
 
     Args:
-        reward: A registered name, a ``"module:attr"`` string, or a function.
+        reward: A registered name, a ``"module:attr"`` string, a function, or an entry of the registry.
     """
 
     def __init__(self, reward: Any) -> None:
-        """Resolve it."""
-        (self.reward,) = resolve_rewards(reward)
+        """Look nothing up yet."""
         self.given = reward
+        self._first: dict[str, str] = {}
 
-    def values(self) -> Iterator[tuple[str, float | None]]:
+    @cached_property
+    def resolved(self) -> Reward:
+        """What the reward is, with all that is declared of it.
+
+        Raises:
+            CodegymError: It is none.
+        """
+        if not isinstance(self.given, Entry):
+            (found,) = resolve_rewards(self.given)
+            return found
+        (found,) = resolve_rewards(self.given.target)
+        declared = {key: self.given.spec[key] for key in ("weight", "range") if key in self.given.spec}
+        return replace(found, name=self.given.name, plugin=self.given.plugin, **declared)
+
+    @property
+    def reward(self) -> Reward:
+        """The same for the checks that need one; they are left out where there is none."""
+        try:
+            return self.resolved
+        except Exception as error:
+            not_applicable(f"it is no reward: {error}")
+
+    def value(self, given: Mapping[str, Any]) -> Any:
+        """What its function itself returns: unchecked, and the exception in place of a value."""
+        reward = self.reward
+        try:
+            return reward.function(**{name: given[name] for name in reward.arguments})
+        except Exception as error:
+            return error
+
+    def values(self) -> dict[str, Any]:
         """What it says of each piece of evidence."""
-        for name, given in evidence():
-            yield name, self.reward(given)
+        values = {name: self.value(given) for name, given in evidence()}
+        self._first = self._first or {name: told(value) for name, value in values.items()}
+        return values
+
+    @property
+    def first(self) -> dict[str, str]:
+        """What it said when it was first asked."""
+        if not self._first:
+            self.values()
+        return self._first
+
+    def close(self) -> None:
+        """Nothing to end."""
 
 
-def check_it_has_a_name_and_a_weight(subject: RewardSubject) -> None:
-    """A reward has a name, and a finite weight."""
-    reward: Reward = subject.reward
-    require(isinstance(reward.name, str) and reward.name, f"name {reward.name!r}")
-    require(math.isfinite(reward.weight), f"weight {reward.weight!r}")
+@promised("codegym.rewards.composition:resolve_rewards")
+def check_it_is_a_reward(subject: RewardSubject) -> None:
+    """A reward is a function, or a module-level class, whose arguments are among those filled by name."""
+    try:
+        require(isinstance(subject.resolved, Reward), f"{subject.resolved!r}")
+    except CodegymError as error:
+        require(False, str(error))
 
 
+@promised("codegym.rewards.composition:Reward")
+def check_it_has_a_name(subject: RewardSubject) -> None:
+    """A reward has a name, which its value is called by in a score."""
+    name = subject.reward.name
+    require(isinstance(name, str) and name.isprintable() and name.strip(), f"the name is {name!r}")
+
+
+@promised("codegym.hookspecs:codegym_register_rewards")
+def check_its_range_is_declared(subject: RewardSubject) -> None:
+    """A reward that is registered declares its range, by its registration or by an attribute."""
+    if subject.reward.plugin is None:
+        not_applicable("it is not registered")
+    require(subject.reward.range != UNBOUNDED, "neither says which values it may return")
+
+
+@promised("codegym.rewards")
+def check_it_raises_nothing(subject: RewardSubject) -> None:
+    """A reward raises nothing, whatever became of the program and whatever the completion is."""
+    raised = {name: value for name, value in subject.values().items() if isinstance(value, Exception)}
+    require(not raised, "; ".join(f"{error!r} for evidence {name!r}" for name, error in raised.items()))
+
+
+@promised("codegym.rewards")
 def check_values_are_numbers_or_none(subject: RewardSubject) -> None:
-    """On every kind of outcome and completion, a reward returns a finite number or None."""
-    for name, value in subject.values():
-        fits = value is None or (isinstance(value, (int, float)) and math.isfinite(value))
-        require(fits, f"{value!r} for evidence {name!r}")
+    """A reward returns a finite number, or None where it does not apply."""
+    for name, value in subject.values().items():
+        fits = value is None or isinstance(value, Exception) or is_number(value)
+        require(fits, f"{value!r:.200} for evidence {name!r}")
 
 
+@promised("codegym.rewards.composition:Reward")
 def check_values_are_in_the_declared_range(subject: RewardSubject) -> None:
     """No value is outside of the range that was declared."""
-    bounds = subject.reward.range
-    if bounds is not None:
-        for name, value in subject.values():
-            fits = value is None or bounds[0] <= value <= bounds[1]
-            require(fits, f"{value} for evidence {name!r}, the range is {bounds}")
+    least, greatest = subject.reward.range
+    for name, value in subject.values().items():
+        fits = not is_number(value) or least <= value <= greatest
+        require(fits, f"{value} for evidence {name!r}, and the range is from {least} to {greatest}")
 
 
+@promised("codegym.rewards")
 def check_it_is_pure(subject: RewardSubject) -> None:
-    """The same evidence has the same value, whatever was judged between."""
-    first, again = dict(subject.values()), dict(subject.values())
-    differing = [name for name in first if first[name] != again[name]]
-    require(not differing, f"other values the second time for {differing}")
+    """The same evidence has the same value, whatever was judged before and whatever the seeds are."""
+    first = subject.first
+    for seed, order in ((1, list(evidence())), (2, list(evidence())[::-1])):
+        with global_seeds(seed):
+            again = {name: told(subject.value(given)) for name, given in order}
+        differing = [
+            f"{name!r}: {first[name]}, then {again[name]}" for name in first if first[name] != again[name]
+        ]
+        require(not differing, f"evidence {'; '.join(differing)}")
 
 
+@promised("codegym.rewards")
 def check_it_changes_nothing(subject: RewardSubject) -> None:
     """A reward leaves its evidence as it is."""
-    for name, given in evidence():
-        before = copy.deepcopy(dict(given))
-        subject.reward(given)
-        require(dict(given) == before, f"evidence {name!r} was changed")
+    for (name, given), (_, kept) in zip(evidence(), evidence(), strict=True):
+        subject.value(given)
+        changed = [key for key in kept if given[key] != kept[key]]
+        require(not changed, f"{', '.join(changed)} changed, for evidence {name!r}")
 
 
+@promised("codegym.rewards")
+def check_it_runs_nothing(subject: RewardSubject) -> None:
+    """A reward looks at evidence: it starts no program, runs no code, writes no file, opens no socket."""
+    subject.values()  # what it imports on its first call is not meant
+    with watch() as did:
+        subject.values()
+    require(not did, f"it did {', '.join(sorted(set(did)))}")
+
+
+@promised("codegym.rewards:Scorer")
 def check_it_can_be_pickled(subject: RewardSubject) -> None:
     """A reward travels to other processes: it can be pickled, and says the same there."""
-    copied = pickle.loads(pickle.dumps(subject.reward))
+    reward = subject.reward
+    try:
+        copied: Callable[..., Any] = pickle.loads(pickle.dumps(reward.function))
+    except Exception as error:
+        require(False, f"{type(error).__name__}: {error}")
     for name, given in evidence():
-        require(copied(given) == subject.reward(given), f"the copy differs on evidence {name!r}")
+        with global_seeds(1):
+            value = subject.value(given)
+        if not isinstance(value, Exception):
+            with global_seeds(1):
+                same = told(copied(**{key: given[key] for key in reward.arguments})) == told(value)
+            require(same, f"the copy says something else of evidence {name!r}")
 
 
+@promised("codegym.rewards.scorer:Scorer.judge")
 def check_trouble_is_no_reward(subject: RewardSubject) -> None:
-    """Where a program could not be judged through no fault of its own, the score is None."""
-    with Scorer([subject.given], sandbox="subprocess") as scorer:
-        trouble = Outcome.infrastructure("the sandbox is gone", TASK.tests)
-        score = scorer.judge(COMPLETION, TASK, Program("pass"), trouble)
+    """Where a program could not be judged through no fault of its own, the score is None, and no number."""
+    score = judged(subject.reward, Outcome.infrastructure("the sandbox is gone", TASK.tests))
     require(score.value is None, f"the score is {score.value}")
+    if "outcome" in subject.reward.arguments:
+        (component,) = score.components.values()
+        require(component is None, f"its component is {component}")
+
+
+def judged(reward: Reward, outcome: Outcome) -> Score:
+    """What a scorer with this reward alone makes of an outcome."""
+    with Scorer(reward.function, sandbox="subprocess") as scorer:  # it starts no sandbox
+        return scorer.judge(COMPLETION, TASK, PROGRAM, outcome)
+
+
+def is_number(value: Any) -> bool:
+    """Whether something is a finite number."""
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def told(value: Any) -> str:
+    """A value, so that the same is equal to itself, be it not a number or an exception."""
+    return f"{type(value).__name__} {value!r}"

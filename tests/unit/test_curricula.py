@@ -557,6 +557,15 @@ def test_capability_is_assessed_anew():
     assert curriculum.strategy == "basic_to_complex"
 
 
+def test_capability_is_assessed_every_five_updates():
+    curriculum = CapabilityCurriculum({"humaneval": 100})
+    found = []
+    for _ in range(6):
+        curriculum.update({B: 0.1})
+        found.append(curriculum.capability)
+    assert found == pytest.approx([100, 100, 100, 100, 10, 10])
+
+
 def test_capability_may_stay_as_it_is():
     curriculum = CapabilityCurriculum({"humaneval": 40}, reassess_every=0)
     for _ in range(20):

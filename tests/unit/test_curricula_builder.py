@@ -97,6 +97,11 @@ def test_without_wrong_programs_looks_decide():
     assert rank_tests(mixed) == [2, 0, 1]
 
 
+def test_equal_looks_share_a_rank():
+    features = [TierFeatures(5, 0.1, 0.5), TierFeatures(5, 0.2, 0.5), TierFeatures(4, 0.15, 0.5)]
+    assert rank_tests(features) == [2, 0, 1]
+
+
 def test_what_a_test_catches_counts_before_looks():
     assert rank_tests(LOOKS, [[0, 0], [1, 1], [1, 0], [1, 0]]) == [0, 3, 2, 1]
 
@@ -309,7 +314,7 @@ def test_given_inputs_and_those_on_which_the_reference_fails(grader):
         ),
         limits=Limits(cpu_s=1.0),
     )
-    built = build_tiers(task, grader, inputs=[(x,) for x in (*range(13), 3)])
+    built = build_tiers(task, grader, inputs=[(x,) for x in (*range(7), 7, 10, 8, 11, 9, 12, 3)])
     found = {test.args[0]: test.expected for test in built.hidden_tests}
     assert found == {x: [12 // x] for x in (1, 2, 3, 4, 5, 6, 10, 11)}
 
@@ -362,6 +367,23 @@ def test_tiers_for_a_program_with_standard_streams(grader):
     negative = ["-" in test.stdin.splitlines()[1] for test in built.hidden_tests]
     assert negative == sorted(negative)
     assert any(negative)
+
+
+def test_scripts_that_fail_or_print_too_much_make_no_test(grader):
+    code = "n = int(input())\nprint('x' * n if n else 1 / n)"
+    task = Task(id="x", prompt="", reference_solutions=(code,))
+    built = build_tiers(task, grader, inputs=[f"{n}\n" for n in (0, 1, 2, 3, 4, 10**6)])
+    assert sorted(test.stdin for test in built.hidden_tests) == ["1\n", "2\n", "3\n", "4\n"]
+    assert [test.tier for test in built.hidden_tests] == [*TIERS]
+
+
+def test_tests_by_keyword_are_no_models_for_inputs(grader):
+    task = replace(
+        LARGEST, hidden_tests=(TestCase.call(kwargs={"xs": [1]}, expected=None),), wrong_solutions=()
+    )
+    built = build_tiers(task, grader, count=10)
+    assert all(len(test.args) == 1 for test in built.hidden_tests[1:])
+    assert len(built.hidden_tests) == 11
 
 
 def test_inputs_from_a_strategy(grader):

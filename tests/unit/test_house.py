@@ -19,7 +19,17 @@ REPOSITORY = ROOT.parent
 
 LAYERS = (
     ("core", "errors"),
-    ("hookspecs", "plugins", "envs_registration", "builtin", "values", "metrics", "spaces", "profiles", "tiers"),
+    (
+        "hookspecs",
+        "plugins",
+        "envs_registration",
+        "builtin",
+        "values",
+        "metrics",
+        "spaces",
+        "profiles",
+        "tiers",
+    ),
     ("sandbox",),
     ("grading",),
     ("mutation", "testquality"),

@@ -8,13 +8,15 @@ import types
 
 import pytest
 
+from codegym.errors import InfraError
 from codegym.mutation.driver_compile import CannotSwap, SourceMap, StepBudgetExceeded, Steps, family
 from codegym.mutation.driver_processes import Child, Link, pair
 from codegym.mutation.driver_state import State
 from codegym.mutation.engine import MutationEngine, MutationLimits
 from codegym.mutation.engine_program import MODULES, driver_program
-from codegym.sandbox import make_sandbox
-from codegym.sandbox.plain import decode
+from codegym.mutation.matrix import Flag
+from codegym.sandbox import Answer, AnswerKind, Ending, Execution, Isolation, make_sandbox
+from codegym.sandbox.plain import decode, encode
 
 PROGRAM = textwrap.dedent('''\
     """A docstring."""
@@ -334,7 +336,7 @@ def test_any_sandbox_with_pytest_will_do(edits):
 def test_tests_that_take_long_are_known_by_their_functions(engine, edits):
     source = "def f(x):\n    if x:\n        return 1\n    return 2\n\ndef g():\n    return 3\n"
     limits = MutationLimits(trace_cpu_s=0.0001)
-    tests = "def test_it():\n    sum(range(200_000))\n    from solution import f\n    assert f(1) == 1\n"
+    tests = "def test_it():\n    sum(range(3_000_000))\n    from solution import f\n    assert f(1) == 1\n"
     own = MutationEngine(engine.sandbox, limits=limits)
     mutants = edits(source, ("return 1", "return 5"), ("return 3", "return 4"))
     result = own.run(source, tests, mutants=mutants, controls=False)
@@ -343,6 +345,80 @@ def test_tests_that_take_long_are_known_by_their_functions(engine, edits):
     assert {2, 3, 4} <= test.lines
     assert 7 not in test.lines
     assert [str(one.status) for one in result.mutants] == ["killed", "not_covered"]
+
+
+class Scripted:
+    """A sandbox that says what it is told to."""
+
+    workers = 1
+    isolation = Isolation(frozenset())
+
+    def __init__(self, execution):
+        self.execution = execution
+
+    def execute(self, request):
+        return self.execution
+
+
+def said(*values):
+    answers = [Answer(AnswerKind.VALUE, encode(value), 0.0) for value in values]
+    return Execution(ending=Ending.DONE, answers=answers, loaded=True)
+
+
+BASE = {
+    "ids": ["t"],
+    "verdicts": ["passed"],
+    "spent": [(1, 0.0, 0.0)],
+    "lines": [[2]],
+    "arcs": [None],
+    "import_arcs": [],
+    "errors": [],
+    "stateful": False,
+    "seen": [],
+    "cpu_s": 0.0,
+}
+RESULTS = {"seen": [], "cpu_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    "execution",
+    [
+        Execution(ending=Ending.EXITED, message="exit status 3"),
+        Execution(ending=Ending.DONE, answers=[Answer(AnswerKind.VALUE, b"?", 0.0)]),
+        Execution(ending=Ending.DONE, answers=[Answer(AnswerKind.RAISED, encode([["KeyError"], ""]), 0.0)]),
+        said({"ids": ["t"]}, {}),
+        said({**BASE, "verdicts": [1]}, {**RESULTS, "results": {}}),
+        said(BASE, {**RESULTS, "results": {0: ("splendid", [], 0, False)}}),
+        said(BASE, {**RESULTS, "results": {7: ("killed", [], 0, False)}}),
+        said(BASE, {**RESULTS, "results": {0: ("killed", [(5, "assertion")], 0, False)}}),
+        said(BASE, {**RESULTS, "results": {0: ("killed", [(0, "by magic")], 0, False)}}),
+        said("nothing", "at all"),
+    ],
+)
+def test_whoever_gives_no_proper_account_gets_nothing(edits, execution):
+    source = "def f(x):\n    return x + 1\n"
+    mutants = edits(source, ("x + 1", "x + 2"))
+    result = MutationEngine(Scripted(execution)).run(
+        source, "assert f(1) == 2", mutants=mutants, controls=False
+    )
+    assert (result.flags, result.score()) == ({Flag.BROKEN}, 0.0)
+
+
+def test_a_proper_account_is_taken(edits):
+    source = "def f(x):\n    return x + 1\n"
+    execution = said(BASE, {**RESULTS, "results": {0: ("killed", [(0, "assertion")], 0, False)}})
+    mutants = edits(source, ("x + 1", "x + 2"))
+    result = MutationEngine(Scripted(execution)).run(
+        source, "assert f(1) == 2", mutants=mutants, controls=False
+    )
+    assert (result.flags, result.score()) == (frozenset(), 1.0)
+
+
+def test_a_suite_that_does_not_get_through_is_our_trouble(edits):
+    source = "def f(x):\n    return x + 1\n"
+    late = Execution(ending=Ending.WALL, message="did not end before the wall deadline")
+    with pytest.raises(InfraError, match="wall deadline"):
+        MutationEngine(Scripted(late)).run(source, "assert f(1) == 2", mutants=[], controls=False)
 
 
 def test_order_of_mutants_tells_nothing(engine, edits):

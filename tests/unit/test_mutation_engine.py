@@ -120,6 +120,7 @@ def test_the_baseline_tells_tests_lines_and_steps(clamped):
     assert tests["test_low"].lines == {6, 7}
     assert tests["test_high"].lines == {6, 8, 9}
     assert (6, 8) in tests["test_high"].arcs
+    assert clamped.cpu_s > 0.01
     assert tests["test_total"].steps == 1 + 3 + 3  # an entry, turns of the first loop, and of the second
     assert {1, 4, 13, 26, 30} <= {line for arc in clamped.baseline.import_arcs for line in arc}
 
@@ -427,7 +428,10 @@ def test_generated_mutants_and_their_controls(engine):
 
 
 def test_generated_controls_tell_a_fingerprint(engine):
-    tests = CLAMP_TESTS + "\nTAKEN = clamp.__code__\ndef test_print(): assert clamp.__code__ is TAKEN\n"
+    tests = (
+        CLAMP_TESTS
+        + "\nTAKEN = clamp.__code__\ndef test_print(): assert clamp(1, 0, 5) == 1 and clamp.__code__ is TAKEN\n"
+    )
     result = engine.run(CLAMP, tests)
     assert result.flags == {Flag.INTROSPECTION, Flag.FINGERPRINTING}
     assert result.score() == 0.0

@@ -2,6 +2,7 @@
 
 import pytest
 
+from codegym.mutation import MutationEngine
 from codegym.mutation.matrix import Flag, MutantStatus
 
 GENERATORS = """\
@@ -329,7 +330,6 @@ CASES = [
         ("self.__value * 2", "self.__value * 3", "killed"),
         ("self.__value = 1", "self.__value = 2", "killed"),
         ("self.__value = 1", "self._Secret__value = 1", "survived"),
-        cold=False,
     ),
     case(
         23,
@@ -652,6 +652,27 @@ def test_26_no_state_of_multiprocessing_is_ours(run, n):
         """
     result = run("def f(x):\n    return x + 1\n", tests, ("x + 1", f"x - {n}"))
     assert [str(one.status) for one in result.mutants] == ["killed"]
+
+
+def test_32_random_examples_are_the_same_each_time(edits):
+    source = "def f(x):\n    return x * 2\n"
+    tests = """
+from hypothesis import given, strategies as st
+from solution import f
+SEEN = []
+@given(st.integers())
+def test_it(x):
+    SEEN.append(x)
+    assert f(x) == x + x
+def test_seen():
+    test_it()
+    assert SEEN[: len(SEEN) // 2] == SEEN[len(SEEN) // 2 :]
+"""
+    with MutationEngine(packages=["hypothesis"], workers=1) as engine:
+        mutants = edits(source, ("x * 2", "x * 3"), ("x * 2", "2 * x"))
+        result = engine.run(source, tests, mutants=mutants, controls=False)
+    assert len(result.baseline.passed) == 2
+    assert [str(one.status) for one in result.mutants] == ["killed", "survived"]
 
 
 def test_32_output_of_any_kind_is_dropped(run):

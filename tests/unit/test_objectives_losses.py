@@ -88,6 +88,7 @@ def test_clip_fraction_counts_where_the_gradient_is_gone(tokens):
 def test_clip_fraction_of_masked_tokens():
     assert clip_fraction([[1.5, 0.5, 1.5, 0.5]], [[1, 1, -1, -1]], [[1, 1, 1, 0]]) == pytest.approx(1 / 3)
     assert clip_fraction([[1.5]], [[1]], [[0]]) == 0.0
+    assert clip_fraction([0.9, 1.1, 1.25], [-1, -1, 1]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -173,6 +174,7 @@ def test_without_a_mask_equal_lengths_make_no_difference(losses):
         ([[1.0]], None, "mean", None, "mode must be one of token-mean, .*, got 'mean'"),
         ([[1.0]], None, "seq-mean-token-sum-norm", None, "positive max_length"),
         ([[1.0]], None, "token-mean", 8, "positive max_length"),
+        ([[1.0]], None, "seq-mean-token-sum-norm", 0, "positive max_length"),
         ([[1.0]], [[1, 0]], "token-mean", None, r"0 and 1 in the shape \(1, 1\)"),
         ([[1.0]], [[2]], "token-mean", None, "0 and 1"),
     ],
@@ -379,6 +381,7 @@ def test_reward_correlation():
     assert reward_correlation([[1, 2], [3, 4]], [[1, 2], [3, 5]]) == pytest.approx(
         np.corrcoef([1, 2, 3, 4], [1, 2, 3, 5])[0, 1]
     )
+    assert reward_correlation([1, 2], [2, 1]) == pytest.approx(-1)
     assert math.isnan(reward_correlation([1, 1], [1, 2]))
     assert math.isnan(reward_correlation([1, None], [1, 2]))
     with pytest.raises(ConfigError, match="the same shape"):

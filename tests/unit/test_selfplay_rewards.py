@@ -174,6 +174,8 @@ def test_numbers_that_make_no_sense(call, message):
 
 def test_profiles():
     assert (selfplay.CODE_A1_PAPER.tests, selfplay.CODE_A1_RELEASE.tests) == (5, 8)
+    assert (selfplay.CODE_A1_PAPER.replay, selfplay.CODE_A1_PAPER.kept) == (8, 1)
+    assert selfplay.CODE_A1_PAPER.alpha == 0.5
     assert selfplay.CODE_A1_PAPER.candidates == selfplay.CODE_A1_RELEASE.suites == 8
 
 

@@ -208,11 +208,21 @@ def test_without_a_window_nothing_grows_old():
     assert len(buffer) == 2
 
 
+def test_defaults():
+    buffer = PolicyAlignedBuffer(100)
+    for step in range(20):
+        buffer.push(Attempt("q", "code", step))
+    assert steps_of(buffer) == [*range(4, 20)]
+    buffer.expire(20)
+    assert steps_of(buffer) == [*range(10, 20)]
+
+
 def test_capacities():
     buffer = PolicyAlignedBuffer(3, max_per_prompt=2)
     for i, prompt in enumerate("aabac"):
         buffer.push(Attempt(prompt, str(i), i))
     assert [item.code for item in buffer.items] == ["2", "3", "4"]
+    assert len(PolicyAlignedBuffer(1, window_steps=0, max_per_prompt=1)) == 0
     buffer = PolicyAlignedBuffer(10, max_per_prompt=2)
     for i, prompt in enumerate("abaa"):
         buffer.push(Attempt(prompt, str(i), i))
@@ -317,6 +327,7 @@ def test_the_switch_is_one_way():
 
 def test_the_window_waits_until_it_is_full():
     assert run(StageController(window=3), [1.0, 0.75, 0.6, 0.9, 0.5]) == ([1, 1, 1, 2, 2], [2])
+    assert run(StageController(window=2), [0.7, 0.7, 0.7, 0.8, 0.0]) == ([1, 1, 1, 1, 2], [3])
 
 
 def test_patience_wants_steps_in_a_row():
@@ -329,6 +340,7 @@ def test_a_fixed_step():
     assert stages == [1] * 200 + [2] * 100
     assert switches == [199]
     assert StageController(fixed_step=0).stage == 2
+    assert run(StageController(fixed_step=1), [0.0, 0.0]) == ([1, 2], [0])
 
 
 def test_steps_without_verifier_prompts_count_as_steps_only():
