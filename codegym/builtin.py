@@ -26,7 +26,8 @@ OPERATORS = {
 
 @hookimpl
 def codegym_register_sandboxes(register: Register) -> None:
-    """Add the sandboxes that need nothing but this machine."""
+    """Add the sandboxes that need nothing but this machine, or a service."""
+    register("http", "codegym.sandbox.http:HttpSandbox")
     register("local", "codegym.sandbox.local:LocalSandbox")
     register("subprocess", "codegym.sandbox.local:SubprocessSandbox")
 

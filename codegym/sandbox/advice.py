@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
+from codegym.errors import IsolationError
 from codegym.sandbox.base import Isolation
 
-__all__ = ["LAYERS", "Finding", "findings"]
+__all__ = ["LAYERS", "Finding", "demand", "findings"]
 
 NAMESPACES: Final = (
     "run as root, or allow user namespaces: sysctl kernel.unprivileged_userns_clone=1 (Debian), "
@@ -63,3 +65,24 @@ def findings(isolation: Isolation) -> Iterator[Finding]:
     for layer, (meaning, advice) in LAYERS.items():
         stands = layer in isolation.layers
         yield Finding(layer, stands, layer in Isolation.STRONG, meaning, "" if stands else advice)
+
+
+def demand(name: str, isolation: Isolation, required: Literal["strong"] | None, reason: str) -> None:
+    """Refuse, or warn of, less than strong isolation.
+
+    Args:
+        name: The sandbox's.
+        isolation: What it has.
+        required: What it must have; None: nothing.
+        reason: Why it has no more; empty where nothing is known.
+
+    Raises:
+        IsolationError: It has less than is required.
+    """
+    if isolation.strong:
+        return
+    text = f"the sandbox {name!r} has no strong isolation here; missing: {', '.join(isolation.missing)}"
+    text += f" ({reason})" if reason else ""
+    if required == "strong":
+        raise IsolationError(text)
+    warnings.warn(text, RuntimeWarning, stacklevel=5)

@@ -9,12 +9,12 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
+from codegym.errors import ConfigError, SandboxUnavailableError
 from codegym.sandbox import files, pool
+from codegym.sandbox.advice import demand
 from codegym.sandbox.base import Isolation
 from codegym.sandbox.seccomp import filter_program
 
@@ -99,15 +99,7 @@ class LocalSandbox(pool.WorkerSandbox):
 
     def check(self, isolation: Isolation, reason: str) -> None:
         """Refuse, or warn of, less than strong isolation."""
-        if isolation.strong:
-            return
-        text = (
-            f"the sandbox 'local' has no strong isolation here; missing: {', '.join(isolation.missing)}"
-            + (f" ({reason})" if reason else "")
-        )
-        if self.require_isolation == "strong":
-            raise IsolationError(text)
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        demand("local", isolation, self.require_isolation, reason)
 
 
 class SubprocessSandbox(pool.WorkerSandbox):

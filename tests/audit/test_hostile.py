@@ -22,11 +22,17 @@ def naive_verdict(code, n, expected):
     return namespace["f"](n) == expected
 
 
+# they look at all that is loaded, and torch may be, whose deprecated names warn when they are looked at
+LOOKS_AT_ALL = pytest.mark.filterwarnings("ignore:.*is deprecated:FutureWarning")
+
+
+@LOOKS_AT_ALL
 @pytest.mark.parametrize("code", [FRAME_WALK_CALL, ALWAYS_EQUAL], ids=["frame_walk", "always_equal"])
 def test_a_naive_grader_is_fooled(code):
     assert naive_verdict(code, 1, "token-" + "0123456789ab")
 
 
+@LOOKS_AT_ALL
 def test_a_naive_grader_of_scripts_is_fooled(monkeypatch):
     expected = "token-" + "0123456789ab"
     monkeypatch.setattr(sys, "stdin", io.StringIO("1\n"))

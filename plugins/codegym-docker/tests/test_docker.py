@@ -169,9 +169,6 @@ def test_a_package_that_the_image_lacks(image):
         make_sandbox("docker", image=image, packages=["pandas"]).start()
 
 
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # the SDK leaves its socket open
 def test_no_daemon(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     with pytest.raises(SandboxUnavailableError, match="daemon running"):
