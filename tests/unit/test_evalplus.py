@@ -48,7 +48,7 @@ def test_base_and_plus_are_tiers_and_the_reference_says_what_is_expected(tmp_pat
     assert task.public_tests == ()
     assert task.reference_solutions == ("PROMPT\nSOLUTION\n",)
     assert task.starter_code == task.preamble == "PROMPT\n"
-    assert (task.meta["time_factor"], task.meta["min_time_s"]) == (4.0, 4.0)
+    assert (task.meta["time_factor"], task.meta["min_time_s"]) == (4.0, 1.0)
 
 
 VALUES = [
