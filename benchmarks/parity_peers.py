@@ -38,7 +38,9 @@ def by_evalplus(dataset: str, path: Path, workers: int) -> None:
         samples = Path(name)
         results = samples.with_name(samples.stem + "_eval_results.json")
         results.unlink(missing_ok=True)
-        limits = PATIENCE if samples.stem.endswith("patient") else {}
+        patient = samples.stem.endswith("patient")
+        limits = PATIENCE if patient else {}
+        os.environ["EVALPLUS_MAX_MEMORY_BYTES"] = str((16 if patient else 4) << 30)
         module.evaluate(dataset, samples=str(samples), parallel=workers, **limits)
         meter.__exit__()
         judged = json.loads(results.read_text())["eval"]

@@ -6,6 +6,27 @@ from codegym.hookspecs import Register, hookimpl
 
 __all__: list[str] = []
 
+DATASETS = {
+    "acecode": "functions:load_acecode",
+    "apps": "taco:load_apps",
+    "bigcodebench": "bigcodebench:load",
+    "bigcodebench-instruct": "bigcodebench:load_instruct",
+    "codecontests": "codecontests:load",
+    "cruxeval-i": "cruxeval:load_input",
+    "cruxeval-o": "cruxeval:load_output",
+    "humaneval": "humaneval:load",
+    "humaneval+": "evalplus:load_humaneval_plus",
+    "jsonl": "row:load",
+    "kodcode": "functions:load_kodcode",
+    "listfuncs": "listfuncs:load",
+    "livecodebench": "livecodebench:load",
+    "mbpp": "functions:load_mbpp",
+    "mbpp+": "evalplus:load_mbpp_plus",
+    "taco": "taco:load_taco",
+    "tarot": "tarot:load",
+    "ult": "functions:load_ult",
+}
+"""By name: the module and the function."""
 OPERATORS = {
     "arithmetic": "Arithmetic",
     "boundary": "Boundary",
@@ -35,11 +56,8 @@ def codegym_register_sandboxes(register: Register) -> None:
 @hookimpl
 def codegym_register_tasks(register: Register) -> None:
     """Add the datasets."""
-    register("jsonl", "codegym.datasets.row:load")
-    register("listfuncs", "codegym.datasets.listfuncs:load")
-    register("humaneval", "codegym.datasets.humaneval:load")
-    register("humaneval+", "codegym.datasets.evalplus:load_humaneval_plus")
-    register("mbpp+", "codegym.datasets.evalplus:load_mbpp_plus")
+    for name, target in DATASETS.items():
+        register(name, f"codegym.datasets.{target}")
 
 
 @hookimpl

@@ -137,8 +137,8 @@ class TestCase:
     Attributes:
         style: ``call`` (the entry point is called with `args`, and its answer compared with `expected`),
             ``stdio`` (the program is run as a script on `stdin`, and what it prints compared with
-            `expected`), or ``code`` (`source` is test code: assert statements, or a function
-            ``check(candidate)``).
+            `expected`), or ``code`` (`source` is test code: assert statements, a function
+            ``check(candidate)``, or tests of pytest or unittest).
     """
 
     __test__ = False  # for pytest: not a test class
@@ -160,6 +160,9 @@ class TestCase:
     tasks)."""
     compare: Comparison | None = None
     """None: the task's."""
+    shared: bool = False
+    """Style code: whether the test code runs in the program's own process and namespace, as it must where it
+    patches what the program uses. Such a program can tamper with its tests; the outcome says so (`wall`)."""
     tier: str | None = None
     """A label to report by: "base", "plus", or a difficulty tier."""
     limits: Limits | None = None
@@ -219,6 +222,8 @@ class Task:
         if not self.id:
             raise ConfigError("a task needs a non-empty id")
         for test in self.tests:
+            if test.shared and test.style != "code":
+                raise ConfigError(f"task {self.id!r}: only test code can share the program's process")
             if test.style == "call" and self.entry_point is None:
                 raise ConfigError(f"task {self.id!r} has call tests but no entry point")
             if test.style != "code" and test.expected is REFERENCE and not self.reference_solutions:

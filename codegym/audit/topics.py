@@ -109,7 +109,8 @@ TOPICS: Final = (
     _topic("right", "output", "all ways to print",
            "stdout_buffer os_write open_1 no_newline trailing_space crlf_output bom unicode stderr "
            "long_output "
-           "child_prints print_end print_separator buffered_then_raw write_list warning_on_stderr"),
+           "child_prints print_end print_separator buffered_then_raw write_list warning_on_stderr "
+           "stdout_at_exit unclosed_file stdout_of_none"),
     _topic("right", "numbers", "floats and their forms, huge integers",
            "seven_digits float_forms exponent huge_integer nan minus_zero big_integers long_float_answer"),
     _topic("right", "endings", "all ways to end",

@@ -29,8 +29,8 @@ RTOL: Final = 1e-7
 FLOAT_ATOL: Final = 1e-6
 """Absolute tolerance of floats in tasks that declare no tolerance."""
 TIMING: Final[Mapping[str, Any]] = {"time_factor": 4.0, "min_time_s": 1.0}
-"""A test may take so many times the reference's time, and no less than so many seconds: as in evalplus 0.3.1, but
-for CPU time."""
+"""A test may take so many times the reference's time, and no less than so many seconds: as in evalplus 0.3.1,
+but in CPU time."""
 LIMITS: Final = Limits(cpu_s=4.0, memory_mb=4096, output_mb=64)
 LARGE_LIMITS: Final[Mapping[str, Limits]] = {
     # one answer lists millions of tuples: 1.1 GiB

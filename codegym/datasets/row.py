@@ -45,6 +45,7 @@ class _Test(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, kw_o
     source: str = ""
     expected: Any = msgspec.UNSET
     answer: Literal["return", "argument"] = "return"
+    shared: bool = False
     compare: dict[str, Any] | None = None
     tier: str | None = None
     limits: dict[str, Any] | None = None
@@ -163,6 +164,7 @@ def _write_test(test: TestCase) -> _Test:
         source=test.source,
         expected=msgspec.UNSET if test.expected is REFERENCE else to_jsonable(test.expected),
         answer=test.answer,
+        shared=test.shared,
         compare=_write_spec(test.compare),
         tier=test.tier,
         limits=_write_spec(test.limits),
@@ -226,6 +228,7 @@ def _read_test(test: _Test, where: str) -> TestCase:
             REFERENCE if test.expected is msgspec.UNSET else _read_value(test.expected, f"{where}.expected")
         ),
         answer=test.answer,
+        shared=test.shared,
         compare=_read_spec(test.compare, Comparison, f"{where}.compare"),
         tier=test.tier,
         limits=_read_spec(test.limits, Limits, f"{where}.limits"),

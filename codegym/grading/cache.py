@@ -127,7 +127,7 @@ def _digest_of(plan: Plan) -> str:
 def _parts(unit: Unit) -> Iterator[str]:
     """What a verdict on a unit depends on."""
     case = unit.case
-    yield f"{unit.test} {case.style} {case.answer} {case.tier!r} {unit.rule!r} {unit.limits!r}"
+    yield f"{unit.test} {case.style} {case.shared} {case.answer} {case.tier!r} {unit.rule!r} {unit.limits!r}"
     yield unit.request.hex() if isinstance(unit.request, bytes) else unit.request
     yield "reference" if case.expected is REFERENCE else repr(case.expected)
 

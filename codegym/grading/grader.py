@@ -99,6 +99,7 @@ class Grader:
             wall_s=time.monotonic() - start,
             stdout=judging.excerpt(run.last.stdout) if run.last else "",
             stderr=judging.excerpt(run.last.stderr) if run.last else "",
+            wall="shared" if plan.shared else "split",
             isolation=tuple(sorted(self.sandbox.isolation.layers)),
         )
 
@@ -186,6 +187,7 @@ def batch(plan: Plan, program: Program, units: Sequence[Unit], inline_bytes: int
             entry_point=plan.task.entry_point or "",
             tests=[unit.request for unit in units],
             preamble=plan.task.preamble,
+            shared=first.case.shared,
             limits=first.limits,
         )
     return CallBatch(
@@ -230,7 +232,7 @@ class _Grading:
 
     def results(self) -> list[TestResult]:
         """Run all units, and say what became of each test."""
-        for units in (*self.plan.calls.values(), self.plan.checks):
+        for units in (*self.plan.calls.values(), self.plan.checks, self.plan.shared):
             self._run_together(units)
         for unit in self.plan.scripts:
             self._run_script(unit)

@@ -96,6 +96,9 @@ class Plan:
     """By the kind of answer, "return" or "argument"."""
     scripts: list[Unit] = field(default_factory=list)
     checks: list[Unit] = field(default_factory=list)
+    """Test code that runs apart from the program."""
+    shared: list[Unit] = field(default_factory=list)
+    """Test code that runs in the program's process."""
     preparing: threading.Lock = field(default_factory=threading.Lock)
     """Held while the reference runs."""
     digest: str | None = None
@@ -104,7 +107,12 @@ class Plan:
     @property
     def units(self) -> list[Unit]:
         """All of them."""
-        return [unit for batch in self.calls.values() for unit in batch] + self.scripts + self.checks
+        return (
+            [unit for batch in self.calls.values() for unit in batch]
+            + self.scripts
+            + self.checks
+            + self.shared
+        )
 
 
 def make_plan(task: Task, tests: Sequence[TestCase]) -> Plan:
@@ -121,6 +129,9 @@ def make_plan(task: Task, tests: Sequence[TestCase]) -> Plan:
 
 def _add(plan: Plan, index: int, test: TestCase) -> None:
     task = plan.task
+    if test.shared:
+        plan.shared.append(_unit(task, index, test, test, test.source))
+        return
     if test.style == "code":
         cases = as_calls(test.source, task.entry_point or "")
         if cases is None:

@@ -62,7 +62,7 @@ class Script:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:
     """Run test code in one process against a program in another; the tester sees only a proxy of its entry
-    point.
+    point. Or, where it has to be, in the program's own.
     """
 
     code: str
@@ -71,6 +71,8 @@ class Check:
     """Test code, each judged by itself in a namespace of its own."""
     preamble: str = ""
     """Code that the tests may use."""
+    shared: bool = False
+    """Whether the tests run in the program's process and namespace. They are answered like calls."""
     limits: Limits = field(default_factory=Limits)
 
 

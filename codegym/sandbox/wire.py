@@ -212,11 +212,13 @@ class Run:
         processes: How many processes and threads they may be.
         answers: What the guest has answered so far.
         loaded: Whether the program has been loaded.
+        apart: Whether the program is not the guest that answers.
     """
 
     def __init__(self, request: Request) -> None:
         """Encode a request."""
         self.request = request
+        self.apart = isinstance(request, Check) and not request.shared
         limits = request.limits
         self.limit = limits.output_mb * MIB
         if isinstance(request, CallBatch):
@@ -232,7 +234,10 @@ class Run:
                 "preamble": request.preamble,
                 "entry_point": request.entry_point,
             }
-            self._open(limits, [("program", "serve", served), ("tester", "tests", tests)], link="pair")
+            if request.shared:
+                self._open(limits, [("program", "shared", served | tests)])
+            else:
+                self._open(limits, [("program", "serve", served), ("tester", "tests", tests)], link="pair")
 
     def _open(
         self,
@@ -310,7 +315,7 @@ class Run:
         """Take in one answer."""
         if isinstance(self.request, Script):
             return self._take_of_script(kind, payload)
-        if kind in (INVALID, LOAD_ERROR) and not self.loaded and not isinstance(self.request, Check):
+        if kind in (INVALID, LOAD_ERROR) and not self.loaded and not self.apart:
             self._not_loaded(kind, payload)
             return False
         if kind == BUSY or (kind == READY and not self.loaded):
@@ -353,7 +358,7 @@ class Run:
     def finish(self, report: Mapping[str, Any], wall_s: float) -> Execution:
         """What happened, all told."""
         last = report["guests"][-1]
-        if isinstance(self.request, Check):
+        if self.apart:
             self._look_at_program(self._outputs.get(FIRST, b""))
         ending, message = self._ending(report, last)
         return Execution(
@@ -443,6 +448,7 @@ class ServeRun(Run):
     def __init__(self, code: str, entry_point: str, limits: Limits) -> None:
         """Encode the request."""
         self.request = CallBatch(code=code, entry_point=entry_point, inputs=(), limits=limits)
+        self.apart = False
         self.limit = limits.output_mb * MIB
         self._open(limits, [("program", "serve", {"code": code, "entry_point": entry_point})], link="host")
 

@@ -31,6 +31,8 @@ SOURCES = {
     "humaneval+": "HumanEvalPlus-Mini.jsonl.gz",
     "mbpp+": "MbppPlus.jsonl.gz",
 }
+ROWS = Path(__file__).parents[1] / "rows"
+"""Rows of other benchmarks' shapes, made up."""
 
 
 def names(kind):
@@ -69,7 +71,8 @@ def test_environments(subject, check):
 
 @pytest.mark.parametrize("name", names("dataset"))
 def test_datasets(local, tmp_path, name):
-    source = DATA / SOURCES[name] if name in SOURCES else None
+    made_up = ROWS / f"{name}.jsonl"
+    source = DATA / SOURCES[name] if name in SOURCES else made_up if made_up.exists() else None
     if source is not None and not source.exists():
         pytest.skip(f"{source.name} is not at hand: set CODEGYM_DATA")
     if name == "jsonl":

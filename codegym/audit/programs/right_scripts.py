@@ -8,6 +8,28 @@ from codegym.core import TestCase
 
 __all__ = ["ENTRIES"]
 
+BUFFERED: list[Entry] = [
+    right(
+        "stdout_at_exit",
+        "stdio",
+        "import atexit, io, sys\ninput()\nsys.stdout = io.StringIO()\n"
+        "atexit.register(lambda: sys.__stdout__.write(sys.stdout.getvalue()))\n"
+        "print(sum(map(int, input().split())))\n",
+        "output that is held back, and written by an exit handler to the original stream",
+    ),
+    right(
+        "unclosed_file",
+        "stdio",
+        "import os\ninput()\nout = os.fdopen(1, 'w')\nout.write(str(sum(map(int, input().split()))))\n",
+        "a file on standard output that nobody closes",
+    ),
+    right(
+        "stdout_of_none",
+        "stdio",
+        "import os, sys\ninput()\nos.write(1, str(sum(map(int, input().split()))).encode())\nsys.stdout = None\n",
+        "no stream for standard output in the end",
+    ),
+]
 INPUT: list[Entry] = [
     right(
         "stdin_buffer",
@@ -240,4 +262,4 @@ thread.join()
         prints("hi"),
     ),
 ]
-ENTRIES: list[Entry] = [*INPUT, *OUTPUT, *ENDING]
+ENTRIES: list[Entry] = [*BUFFERED, *INPUT, *OUTPUT, *ENDING]
