@@ -45,6 +45,22 @@ OPERATORS = {
 """By name: the class."""
 
 
+SUITE_REWARDS = {
+    "assertion_quality": ("assertion_quality", 0.0),
+    "cgft": ("CgftReward", 0.0),
+    "counterexample": ("counterexample", 0.0),
+    "coverage_delta": ("coverage_delta", 0.0),
+    "cure": ("cure", -1.0),
+    "discrimination": ("discrimination", 0.0),
+    "incremental_mutation": ("incremental_mutation", 0.0),
+    "mutation_score": ("mutation_score", 0.0),
+    "soundness": ("soundness", 0.0),
+    "utrl": ("utrl", 0.0),
+    "validity": ("validity", 0.0),
+}
+"""By name: the function or class, and the least value."""
+
+
 @hookimpl
 def codegym_register_sandboxes(register: Register) -> None:
     """Add the sandboxes that need nothing but this machine, or a service."""
@@ -82,6 +98,9 @@ def codegym_register_rewards(register: Register) -> None:
     register("length", "codegym.rewards:Length", weight=1.0, range=(-1.0, 0.0))
     register("parses", "codegym.rewards:parses", weight=1.0, range=(0.0, 1.0))
     register("tiers", "codegym.rewards:TierReward", weight=1.0)
+    for name, (target, least) in SUITE_REWARDS.items():
+        register(name, f"codegym.selfplay.suite_rewards:{target}", weight=1.0, range=(least, 1.0))
+    register("redundancy", "codegym.selfplay.suite_rewards:Redundancy", weight=1.0, range=(-1.0, 0.0))
 
 
 @hookimpl

@@ -12,9 +12,9 @@ from typing import Any, Final
 from codegym.errors import ConfigError, RewardError
 from codegym.plugins import describe, load_target, registry
 
-__all__ = ["ARGUMENTS", "Reward", "RewardLike", "RewardsLike", "resolve_rewards"]
+__all__ = ["ARGUMENTS", "Reward", "RewardLike", "RewardsLike", "combined", "resolve_rewards"]
 
-ARGUMENTS: Final = ("task", "completion", "program", "outcome")
+ARGUMENTS: Final = ("task", "completion", "program", "outcome", "suite")
 """What a reward may ask for."""
 
 RewardLike = str | Callable[..., float | None]
@@ -81,6 +81,34 @@ class Reward:
         if not least <= number <= greatest:
             raise RewardError(f"{self.label} must return a number from {least} to {greatest}, got {value!r}")
         return number
+
+
+def combined(
+    rewards: Sequence[Reward], evidence: Mapping[str, Any], missing: str | None = None
+) -> tuple[float | None, dict[str, float | None]]:
+    """Call rewards, and add up what they return.
+
+    Args:
+        rewards: The rewards.
+        evidence: A value for each of `ARGUMENTS`.
+        missing: The argument that trouble with the infrastructure left without a value; rewards that want it
+            are not called.
+
+    Returns:
+        The weighted sum, None after such trouble and where no reward applies; and each reward's own value.
+
+    Raises:
+        RewardError: A reward raised, or returned something else than a number in its range or None.
+    """
+    components = {
+        reward.name: None if missing in reward.arguments else reward(evidence) for reward in rewards
+    }
+    parts = [
+        reward.weight * value
+        for reward, value in zip(rewards, components.values(), strict=True)
+        if value is not None
+    ]
+    return (None if missing or not parts else math.fsum(parts)), components
 
 
 def resolve_rewards(rewards: RewardsLike) -> tuple[Reward, ...]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import pickle
 import threading
@@ -17,7 +16,7 @@ from codegym.core import Outcome, Program, Score, Status, Task
 from codegym.errors import ConfigError
 from codegym.grading import Grader, VerdictCache, extract_code
 from codegym.grading.extract import Policy
-from codegym.rewards.composition import Reward, RewardsLike, resolve_rewards
+from codegym.rewards.composition import Reward, RewardsLike, combined, resolve_rewards
 from codegym.sandbox import Sandbox, make_sandbox
 
 __all__ = ["Scorer"]
@@ -127,18 +126,15 @@ class Scorer:
         Raises:
             RewardError: A reward raised, or returned something else than a number in its range or None.
         """
-        evidence = {"completion": completion, "task": task, "program": program, "outcome": outcome}
-        infra = outcome is not None and outcome.status == Status.INFRA
-        components = {
-            reward.name: None if infra and "outcome" in reward.arguments else reward(evidence)
-            for reward in self.rewards
+        evidence = {
+            "completion": completion,
+            "task": task,
+            "program": program,
+            "outcome": outcome,
+            "suite": None,
         }
-        parts = [
-            reward.weight * value
-            for reward, value in zip(self.rewards, components.values(), strict=True)
-            if value is not None
-        ]
-        value = None if infra or not parts else math.fsum(parts)
+        infra = outcome is not None and outcome.status == Status.INFRA
+        value, components = combined(self.rewards, evidence, "outcome" if infra else None)
         return Score(value=value, components=components, outcome=outcome)
 
     def extract(self, completion: str, task: Task) -> Program | None:

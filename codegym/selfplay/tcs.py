@@ -6,8 +6,6 @@ test, in stage 2 for a sound test that this program fails.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +15,7 @@ import numpy as np
 
 from codegym.core import Status
 from codegym.errors import ConfigError
+from codegym.testquality.written import extract_test
 
 __all__ = [
     "TEST_TYPES",
@@ -136,50 +135,6 @@ def sample_tests(count: int, seed: int, index: int, *, most: int = 3) -> list[in
         raise ConfigError(f"numbers must not be negative, got {count=}, {seed=}, {index=}, {most=}")
     rng = np.random.default_rng([seed, index])
     return sorted(rng.choice(count, size=min(count, most), replace=False).tolist()) if count else []
-
-
-# Reading a verifier's answer
-
-_BLOCK: Final = re.compile(r"```json[ \t]*\n(.*?)```", re.DOTALL)
-
-
-def extract_test(completion: str) -> tuple[str, str] | None:
-    """The input and the output in a verifier's answer.
-
-    It is in the last fenced ``json`` block after the thoughts that parses: an object with the texts
-    ``input`` and ``output``, or a list whose last element is one.
-
-    Args:
-        completion: What the policy wrote. Thoughts that do not end hide everything.
-
-    Returns:
-        None: there is no test, and no reward for it.
-    """
-    thoughts, closed, answer = completion.partition("</think>")
-    if not closed:
-        if "<think>" in thoughts:
-            return None
-        answer = completion
-    parsed = [value for value in map(_parse_block, _BLOCK.findall(answer)) if value is not None]
-    found = parsed[-1] if parsed else None
-    if isinstance(found, list):
-        found = found[-1] if found else None
-    if not isinstance(found, dict):
-        return None
-    test_input, test_output = found.get("input"), found.get("output")
-    if isinstance(test_input, str) and isinstance(test_output, str):
-        return test_input, test_output
-    return None
-
-
-def _parse_block(block: str) -> Any:
-    """The value of a block, or of the part up to its last bracket; None if neither parses."""
-    for text in (block, block[: block.rfind("]") + 1]):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-    return None
 
 
 # Stages

@@ -6,7 +6,7 @@ import copy
 import math
 import numbers
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
@@ -18,6 +18,8 @@ from codegym.rewards import Reward, Scorer, resolve_rewards
 from codegym.rewards.composition import UNBOUNDED
 from codegym.testing.checks import global_seeds, not_applicable, promised, require
 from codegym.testing.watching import watch
+from codegym.testquality.suites import Fate, JudgedTest, SuiteOutcome
+from codegym.testquality.written import WrittenSuite
 
 __all__ = ["RewardSubject", "evidence"]
 
@@ -44,8 +46,11 @@ def outcome(*statuses: Status) -> Outcome:
     return Outcome.of(tests, cpu_s=0.01, wall_s=0.02)
 
 
-def evidence() -> Iterator[tuple[str, dict[str, Any]]]:
+def evidence(arguments: Collection[str] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
     """What rewards are called with, made anew each time: every kind of outcome, several kinds of completions.
+
+    Args:
+        arguments: Those that the reward wants; suites are for those only that want them.
 
     Yields:
         A name, and a value for each argument that a reward may ask for.
@@ -62,8 +67,40 @@ def evidence() -> Iterator[tuple[str, dict[str, Any]]]:
         *((name, text, None, invalid) for name, text in texts.items()),
     ]
     for name, completion, program, judged in found:
-        given = {"task": TASK, "completion": completion, "program": program, "outcome": judged}
+        given = {"task": TASK, "completion": completion, "program": program, "outcome": judged, "suite": None}
         yield name, copy.deepcopy(given)
+    for name, suite in suites() if "suite" in arguments else ():
+        given = {"task": TASK, "completion": COMPLETION, "program": None, "outcome": None, "suite": suite}
+        yield f"suite: {name}", copy.deepcopy(given)
+
+
+def suites() -> Iterator[tuple[str, SuiteOutcome]]:
+    """Suites of all kinds: good, wrong, empty, without anything to tell apart."""
+    tests = TASK.tests[1:3]
+    kept = tuple(JudgedTest(test=test, fate=Fate.KEPT) for test in tests)
+    written = WrittenSuite(form="asserts", tests=tests)
+    right, wrong = ((Outcome.of(_results(status)),) for status in (Status.PASSED, Status.WRONG))
+    good = SuiteOutcome(suite=written, asked=2, tests=kept, candidate=wrong[0], right=right, wrong=wrong)
+    yield "good", good
+    yield "nothing to tell apart", replace(good, candidate=None, right=(), wrong=())
+    yield "copied", replace(good, copied=True)
+    corrected = JudgedTest(test=tests[0], fate=Fate.CORRECTED, replayable=False)
+    yield "corrected", replace(good, tests=(corrected, kept[1]))
+    yield (
+        "wrong",
+        replace(
+            good, tests=(JudgedTest(test=tests[0], fate=Fate.WRONG),), candidate=None, right=(), wrong=()
+        ),
+    )
+    yield "empty", SuiteOutcome(suite=WrittenSuite(form="json", unreadable=1))
+    yield (
+        "a module",
+        replace(good, suite=WrittenSuite(form="module", code="def test():\n    assert f(1) == 2\n")),
+    )
+
+
+def _results(status: Status) -> list[TestResult]:
+    return [TestResult(index=i, status=status) for i in range(2)]
 
 
 class RewardSubject:
@@ -110,7 +147,7 @@ class RewardSubject:
 
     def values(self) -> dict[str, Any]:
         """What it says of each piece of evidence."""
-        values = {name: self.value(given) for name, given in evidence()}
+        values = {name: self.value(given) for name, given in evidence(self.reward.arguments)}
         self._first = self._first or {name: told(value) for name, value in values.items()}
         return values
 
@@ -176,8 +213,8 @@ def check_values_are_in_the_declared_range(subject: RewardSubject) -> None:
 @promised("codegym.rewards")
 def check_it_is_pure(subject: RewardSubject) -> None:
     """The same evidence has the same value, whatever was judged before and whatever the seeds are."""
-    first = subject.first
-    for seed, order in ((1, list(evidence())), (2, list(evidence())[::-1])):
+    first, wanted = subject.first, subject.reward.arguments
+    for seed, order in ((1, list(evidence(wanted))), (2, list(evidence(wanted))[::-1])):
         with global_seeds(seed):
             again = {name: told(subject.value(given)) for name, given in order}
         differing = [
@@ -189,7 +226,8 @@ def check_it_is_pure(subject: RewardSubject) -> None:
 @promised("codegym.rewards")
 def check_it_changes_nothing(subject: RewardSubject) -> None:
     """A reward leaves its evidence as it is."""
-    for (name, given), (_, kept) in zip(evidence(), evidence(), strict=True):
+    wanted = subject.reward.arguments
+    for (name, given), (_, kept) in zip(evidence(wanted), evidence(wanted), strict=True):
         subject.value(given)
         changed = [key for key in kept if given[key] != kept[key]]
         require(not changed, f"{', '.join(changed)} changed, for evidence {name!r}")
@@ -212,7 +250,7 @@ def check_it_can_be_pickled(subject: RewardSubject) -> None:
         copied: Callable[..., Any] = pickle.loads(pickle.dumps(reward.function))
     except Exception as error:
         require(False, f"{type(error).__name__}: {error}")
-    for name, given in evidence():
+    for name, given in evidence(reward.arguments):
         with global_seeds(1):
             value = subject.value(given)
         if not isinstance(value, Exception):
