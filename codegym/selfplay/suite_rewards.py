@@ -202,7 +202,7 @@ class CgftReward:
     """The reward of CGFT: ``g (w_cov dcov + w_q q + w_mut mut)``; a term that is not known is left out, and
     the other weights are scaled up.
 
-    The gate g is 1 for a suite that is sound and not flagged.
+    The gate g is 1 for a suite that is sound; one that looks at the program instead of running it is not.
 
     >>> CgftReward().combined(8 / 20, 1.0, 6 / 10)
     0.6
@@ -230,8 +230,7 @@ class CgftReward:
         """Look at the suite."""
         if suite is None:
             return None
-        flagged = suite.mutation is not None and not suite.mutation.valid
-        if not suite.sound or flagged:
+        if not suite.sound:
             return ZERO
         return self.combined(coverage_delta(suite), assertion_quality(suite), mutation_score(suite))
 

@@ -18,7 +18,7 @@ from codegym.core import Limits, Outcome, Program, Status, Task, TestCase
 from codegym.errors import ConfigError, InfraError
 from codegym.grading import Grader
 from codegym.grading.compare import compare, default_comparison
-from codegym.mutation import MutationEngine, MutationResult, generate, make_test_sandbox
+from codegym.mutation import MutationEngine, MutationLimits, MutationResult, generate, make_test_sandbox
 from codegym.mutation.mutant import Mutant
 from codegym.sandbox import AnswerKind, CallBatch, Sandbox
 from codegym.sandbox.plain import DecodeError, decode, encode, is_plain
@@ -33,6 +33,8 @@ and wrong solutions, and mutants of the reference."""
 LIMITS: Final = Limits(cpu_s=5.0, total_cpu_s=30.0, output_mb=4)
 MUTANTS: Final = 60
 """Of a reference, that suites are run on."""
+REMEMBERED: Final = 1024
+"""Tasks whose mutants a judge keeps."""
 
 
 class Fate(enum.StrEnum):
@@ -45,9 +47,11 @@ class Fate(enum.StrEnum):
     WRONG = "wrong"
     """The reference fails it, and it was not corrected."""
     RAISED = "raised"
-    """The reference raises on it, or does not end."""
+    """The reference raises on it, does not end, or answers what is no plain data."""
     REPEATED = "repeated"
     """Another test of the suite is the same."""
+    FLAGGED = "flagged"
+    """The suite cheats, or does not run the program (see `codegym.mutation.Flag`): no test counts."""
 
 
 VALID: Final = frozenset({Fate.KEPT, Fate.CORRECTED})
@@ -133,6 +137,7 @@ class SuiteJudge:
         correct: bool | None = None,
         measures: Iterable[str] = MEASURES,
         mutants: int = MUTANTS,
+        suite_cpu_s: float = 10.0,
         workers: int | None = None,
         seed: int = 0,
     ) -> None:
@@ -147,6 +152,7 @@ class SuiteJudge:
                 it. None: where the form is ``asserts``.
             measures: What to look at, of `MEASURES`.
             mutants: How many mutants of a reference are run, at most.
+            suite_cpu_s: Seconds of CPU that each test of a module may use on the reference, and its import.
             workers: Of its own sandbox: suites that are judged at one time.
             seed: Of the sample of mutants.
 
@@ -163,7 +169,8 @@ class SuiteJudge:
         self._owns = sandbox is None
         self.sandbox = make_test_sandbox(workers) if sandbox is None else sandbox
         self.grader = Grader(self.sandbox)
-        self.engine = MutationEngine(self.sandbox)
+        limits = MutationLimits(cpu_s=suite_cpu_s, wall_s=3 * suite_cpu_s, chunk_wall_s=10 * suite_cpu_s)
+        self.engine = MutationEngine(self.sandbox, limits=limits)
         self._known: dict[int, tuple[Task, _Facts]] = {}
         self._threads: ThreadPoolExecutor | None = None
 
@@ -236,15 +243,13 @@ class SuiteJudge:
 
     def _on_reference(self, tests: Sequence[TestCase], task: Task) -> list[JudgedTest]:
         """What the reference makes of each test, in their order."""
-        calls = [test for test in tests if test.style == "call"]
-        plain = [test for test in calls if is_plain(test.args) and is_plain(dict(test.kwargs))]
-        answered = iter(self._answers(plain, task))
+        answered = iter(self._answers([test for test in tests if _is_callable(test)], task))
         others = iter(self._verdicts([test for test in tests if test.style != "call"], task))
         judged = []
         for test in tests:
             if test.style != "call":
                 judged.append(next(others))
-            elif test in plain:
+            elif _is_callable(test):
                 judged.append(next(answered))
             else:
                 judged.append(JudgedTest(test=test, fate=Fate.RAISED))
@@ -279,6 +284,8 @@ class SuiteJudge:
             value = decode(payload)
         except DecodeError:
             return JudgedTest(test=test, fate=Fate.RAISED)
+        if not is_plain(value):
+            return JudgedTest(test=test, fate=Fate.RAISED, replayable=False)
         rule = task.compare or default_comparison(test)
         if compare(rule, test, test.expected, value):
             return JudgedTest(test=test, fate=Fate.KEPT, replayable=is_replayable(value))
@@ -342,9 +349,13 @@ class SuiteJudge:
 
     def _facts(self, task: Task) -> _Facts:
         """The mutants of a task's reference, and which of them its own tests kill."""
-        if id(task) not in self._known:
-            self._known[id(task)] = (task, self._find_facts(task))
-        return self._known[id(task)][1]
+        known = self._known.get(id(task))
+        if known is None:
+            known = (task, self._find_facts(task))
+            if len(self._known) >= REMEMBERED:
+                self._known.pop(next(iter(self._known)), None)
+            self._known[id(task)] = known
+        return known[1]
 
     def _find_facts(self, task: Task) -> _Facts:
         source = task.reference_solutions[0]
@@ -365,10 +376,11 @@ class SuiteJudge:
         mutants = facts.mutants if "mutation" in self.measures else ()
         source, code = task.reference_solutions[0], outcome.suite.code
         result = self.engine.run(source, code, mutants=mutants, mode="matrix", seed=self.seed)
+        passed = Fate.FLAGGED if result.flags else Fate.KEPT
         tests = [
             JudgedTest(
                 test=TestCase.code(f"# {test.name}"),
-                fate=Fate.KEPT if test.status == "passed" else Fate.WRONG,
+                fate=passed if test.status == "passed" else Fate.WRONG,
                 replayable=False,
             )
             for test in result.baseline.tests
@@ -384,7 +396,7 @@ class SuiteJudge:
             coverage=coverage_of(source, result.baseline),
             before=facts.before,
         )
-        if outcome.sound and not result.flags:
+        if outcome.sound:
             outcome = self._on_programs(outcome, task, candidate, [TestCase.code(code)])
         return outcome
 
@@ -407,6 +419,11 @@ class _Facts:
     mutants: Sequence[Mutant] = ()
     killable: frozenset[str] | None = None
     before: Coverage | None = field(default=None)
+
+
+def _is_callable(test: TestCase) -> bool:
+    """Whether a test is a call whose arguments can be sent."""
+    return test.style == "call" and is_plain(test.args) and is_plain(dict(test.kwargs))
 
 
 def _fate_of(status: Status) -> Fate:

@@ -158,7 +158,7 @@ def _read_asserts(code: str, entry_point: str, k: int | None) -> WrittenSuite:
     for statement in _statements(code):
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                known[name] = _inlined(value, known) or value
+                _assign(known, name, value)
                 continue
             case ast.Assert() | str():
                 count += 1
@@ -172,6 +172,15 @@ def _read_asserts(code: str, entry_point: str, k: int | None) -> WrittenSuite:
         else:
             tests.append(test)
     return WrittenSuite(form="asserts", tests=tuple(tests), unreadable=unreadable)
+
+
+def _assign(known: dict[str, ast.expr], name: str, value: ast.expr) -> None:
+    """Remember what a name stands for, or forget the name where that has grown too large."""
+    inlined = _inlined(value, known)
+    if inlined is None:
+        known.pop(name, None)
+    else:
+        known[name] = inlined
 
 
 def _statements(code: str) -> Iterator[ast.stmt | str]:
