@@ -1,10 +1,30 @@
-"""What tests of mutation share."""
+"""What tests of mutation and of suites share."""
 
 import textwrap
 
 import pytest
 
+from codegym.core import Task, TestCase
 from codegym.mutation import Mutant, MutationEngine
+
+CLAMP = """
+def clamp(x, low, high):
+    if x < low:
+        return low
+    if x > high:
+        return high
+    return x
+"""
+NO_LOW = "def clamp(x, low, high):\n    return min(x, high)\n"
+CLAMP_TASK = Task(
+    id="clamp",
+    prompt="Clamp.",
+    entry_point="clamp",
+    public_tests=(TestCase.call(5, 0, 3, expected=3),),
+    hidden_tests=tuple(TestCase.call(x, 0, 3, expected=min(max(x, 0), 3)) for x in (-1, 2, 3, 0)),
+    reference_solutions=(CLAMP,),
+    wrong_solutions=(NO_LOW, "def clamp(x, low, high):\n    return x\n"),
+)
 
 
 def make_edit(source, old, new, *, nth=0, control="real"):
@@ -55,3 +75,9 @@ def run(engine):
         return engine.run(source, tests, mutants=mutants, **options)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def clamp():
+    """A task with a reference of three branches, and two wrong solutions; the first has no lower bound."""
+    return CLAMP_TASK

@@ -13,25 +13,6 @@ from codegym.rewards import SuiteScorer
 from codegym.selfplay import suite_rewards as rewards
 from codegym.testquality import Coverage, Fate, JudgedTest, SuiteOutcome, WrittenSuite
 
-CLAMP = """
-def clamp(x, low, high):
-    if x < low:
-        return low
-    if x > high:
-        return high
-    return x
-"""
-NO_LOW = "def clamp(x, low, high):\n    return min(x, high)\n"
-TASK = Task(
-    id="clamp",
-    prompt="Clamp.",
-    entry_point="clamp",
-    public_tests=(TestCase.call(5, 0, 3, expected=3),),
-    hidden_tests=tuple(TestCase.call(x, 0, 3, expected=min(max(x, 0), 3)) for x in (-1, 2, 3, 0)),
-    reference_solutions=(CLAMP,),
-    wrong_solutions=(NO_LOW, "def clamp(x, low, high):\n    return x\n"),
-)
-
 
 def verdict(row: str) -> Outcome:
     """``1`` for a test that is passed, ``0`` for one that is not."""
@@ -158,7 +139,7 @@ def test_no_suite_is_no_reward() -> None:
 
 
 @pytest.fixture(scope="module")
-def score() -> Iterator[Any]:
+def score(clamp: Task) -> Iterator[Any]:
     names = ["validity", "mutation_score", "incremental_mutation", "redundancy", "assertion_quality", "cgft"]
     with (
         SuiteScorer(names, form="asserts", workers=1) as asserts,
@@ -169,7 +150,7 @@ def score() -> Iterator[Any]:
         def score(code: str, form: str = "asserts", candidate: str | None = None) -> Any:
             shown = None if candidate is None else [Program(candidate)]
             try:
-                return scorers[form].score([code], [TASK], shown)[0].components
+                return scorers[form].score([code], [clamp], shown)[0].components
             except SandboxUnavailableError as error:
                 pytest.skip(str(error))
 
@@ -220,12 +201,12 @@ def test_a_test_that_ends_its_process_makes_the_suite_unsound(score: Any) -> Non
     assert earned["cgft"] == 0.0
 
 
-def test_infrastructure_trouble_is_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_infrastructure_trouble_is_no_reward(clamp: Task) -> None:
     with SuiteScorer("validity", workers=1) as scorer:
-        scored = scorer.worth("", TASK, SuiteOutcome(suite=WrittenSuite(form="asserts"), infra="disk full"))
+        scored = scorer.worth("", clamp, SuiteOutcome(suite=WrittenSuite(form="asserts"), infra="disk full"))
     assert scored.value is None
 
 
-def test_as_many_tasks_as_completions() -> None:
+def test_as_many_tasks_as_completions(clamp: Task) -> None:
     with SuiteScorer("validity", workers=1) as scorer, pytest.raises(ConfigError, match="got 2, 1 and 2"):
-        scorer.score(["", ""], [TASK])
+        scorer.score(["", ""], [clamp])

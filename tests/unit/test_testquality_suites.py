@@ -16,24 +16,6 @@ from codegym.sandbox import Sandbox
 from codegym.testquality import Fate, SuiteJudge
 from codegym.testquality.suites import as_assert
 
-CLAMP = """
-def clamp(x, low, high):
-    if x < low:
-        return low
-    if x > high:
-        return high
-    return x
-"""
-NO_LOW = "def clamp(x, low, high):\n    return min(x, high)\n"
-TASK = Task(
-    id="clamp",
-    prompt="Clamp.",
-    entry_point="clamp",
-    public_tests=(TestCase.call(5, 0, 3, expected=3),),
-    hidden_tests=tuple(TestCase.call(x, 0, 3, expected=min(max(x, 0), 3)) for x in (-1, 2, 3, 0)),
-    reference_solutions=(CLAMP,),
-    wrong_solutions=(NO_LOW, "def clamp(x, low, high):\n    return x\n"),
-)
 PROGRAM = Task(
     id="double",
     prompt="Double.",
@@ -63,8 +45,8 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def judge(sandbox: Sandbox) -> Any:
-    def judge(completion: str, task: Task = TASK, candidate: str | None = None, **options: Any) -> Any:
+def judge(sandbox: Sandbox, clamp: Task) -> Any:
+    def judge(completion: str, task: Task = clamp, candidate: str | None = None, **options: Any) -> Any:
         options.setdefault("measures", ())
         with SuiteJudge(sandbox, **options) as made:
             return made.judge(completion, task, None if candidate is None else Program(candidate))
@@ -152,9 +134,9 @@ def test_a_task_without_a_reference(judge: Any) -> None:
 # On programs and mutants
 
 
-def test_programs_are_judged_by_the_valid_tests_only(judge: Any) -> None:
+def test_programs_are_judged_by_the_valid_tests_only(judge: Any, clamp: Task) -> None:
     code = "assert clamp(-1, 0) == 0\nassert clamp(2, 0, 3) == 2"
-    outcome = judge(code, candidate=NO_LOW, measures=("candidate", "known"))
+    outcome = judge(code, candidate=clamp.wrong_solutions[0], measures=("candidate", "known"))
     assert outcome.candidate.passed
     assert [len(one.tests) for one in outcome.wrong] == [1, 1]
 
@@ -178,9 +160,11 @@ def module(*bodies: str) -> str:
     return f"```python\nimport solution\nfrom solution import clamp\n\n{tests}```"
 
 
-def test_a_module(judge: Any) -> None:
+def test_a_module(judge: Any, clamp: Task) -> None:
     code = module("assert clamp(-1, 0, 3) == 0", "assert clamp(9, 0, 3) == 3")
-    outcome = judge(code, candidate=NO_LOW, form="module", measures=("candidate", "known", "mutation"))
+    outcome = judge(
+        code, candidate=clamp.wrong_solutions[0], form="module", measures=("candidate", "known", "mutation")
+    )
     assert (fates(outcome), outcome.sound) == ("kept kept", True)
     assert not outcome.candidate.passed
     assert [one.passed for one in (*outcome.right, *outcome.wrong)] == [True, False, False]
@@ -200,8 +184,10 @@ def test_a_module(judge: Any) -> None:
         ("x = 1", ""),
     ],
 )
-def test_modules_that_are_not_sound(judge: Any, code: str, expected: str) -> None:
-    outcome = judge(code, candidate=NO_LOW, form="module", measures=("candidate", "known", "mutation"))
+def test_modules_that_are_not_sound(judge: Any, clamp: Task, code: str, expected: str) -> None:
+    outcome = judge(
+        code, candidate=clamp.wrong_solutions[0], form="module", measures=("candidate", "known", "mutation")
+    )
     assert fates(outcome) == expected
     assert not outcome.sound
     assert outcome.candidate is None
@@ -217,19 +203,21 @@ def test_a_suite_that_never_ends_is_cut_off(judge: Any) -> None:
 # The judge
 
 
-def test_infrastructure_trouble_is_told(monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox) -> None:
+def test_infrastructure_trouble_is_told(
+    monkeypatch: pytest.MonkeyPatch, sandbox: Sandbox, clamp: Task
+) -> None:
     def fail(request: Any) -> Any:
         raise InfraError("the disk is full")
 
     with SuiteJudge(sandbox) as judge:
         monkeypatch.setattr(sandbox, "execute", fail)
-        outcome = judge.judge("assert clamp(1, 0, 3) == 1", TASK)
+        outcome = judge.judge("assert clamp(1, 0, 3) == 1", clamp)
     assert outcome.infra == "the disk is full"
 
 
-def test_many_at_a_time(sandbox: Sandbox) -> None:
+def test_many_at_a_time(sandbox: Sandbox, clamp: Task) -> None:
     with SuiteJudge(sandbox, measures=("known",)) as judge:
-        futures = [judge.submit(f"assert clamp({i}, 0, 3) == {min(i, 3)}", TASK) for i in range(12)]
+        futures = [judge.submit(f"assert clamp({i}, 0, 3) == {min(i, 3)}", clamp) for i in range(12)]
         outcomes = [future.result() for future in futures]
     assert [outcome.valid[0].args[0] for outcome in outcomes] == list(range(12))
     assert all(outcome.sound for outcome in outcomes)
@@ -260,13 +248,13 @@ def test_options_that_make_no_sense(options: dict[str, Any], message: str) -> No
         (TestCase.stdio("1", "2"), None),
     ],
 )
-def test_tests_as_asserts(test: TestCase, text: str | None) -> None:
-    assert as_assert(test, TASK) == text
+def test_tests_as_asserts(clamp: Task, test: TestCase, text: str | None) -> None:
+    assert as_assert(test, clamp) == text
 
 
-def test_floats_keep_their_tolerance_as_asserts() -> None:
+def test_floats_keep_their_tolerance_as_asserts(clamp: Task) -> None:
     test = TestCase.call(1, expected=0.5, compare=Comparison(rule="float", rtol=1e-6, atol=1e-6))
-    text = as_assert(test, TASK)
+    text = as_assert(test, clamp)
     names = {"clamp": lambda x: 0.5 + 1e-9}
     exec(str(text), names)
     with pytest.raises(AssertionError):

@@ -130,15 +130,15 @@ class SolverEnv(Env[str, str]):
     """Solve a problem with a Python program.
 
     - **Observation**: a text, first the prompt, then feedback on the last attempt.
-    - **Action**: a text, the policy's completion; the program in it is found by
-    `codegym.grading.extract_code`. - **Reward**: 0 as long as the episode goes on, and at its end the score
-    of the last attempt. nan when the attempt could
-      not be judged through no fault of the policy: there is no reward then, and ``info["reward_missing"]``
-      says so. Leave such an episode out of the batch.
-    - **Terminated**: all tests passed, or the turns are used up. **Truncated**: the attempt could not be
-    judged. - **Info**, after `reset`: ``task_id``, ``index`` (of the task). After `step` also ``turn`` (1
-    for the first), ``outcome``,
-      ``score``, ``components`` (each reward's own value, nan where it did not apply) and ``reward_missing``.
+    - **Action**: a text, the policy's completion; `codegym.grading.extract_code` finds the program in it.
+    - **Reward**: 0 as long as the episode goes on, and at its end the score of the last attempt. nan when the
+      attempt could not be judged through no fault of the policy: there is no reward then, and
+      ``info["reward_missing"]`` says so. Leave such an episode out of the batch.
+    - **Terminated**: all tests passed, or the turns are used up.
+    - **Truncated**: the attempt could not be judged.
+    - **Info**, after `reset`: ``task_id``, ``index`` (of the task). After `step` also ``turn`` (1 for the
+      first), ``outcome``, ``score``, ``components`` (each reward's own value, nan where it did not apply) and
+      ``reward_missing``.
 
     Which task an episode is about is a function of the seed and of the number of episodes since: every task
     comes up once before any comes up again. ``reset(options={"task_id": ...})`` or ``{"index": ...}``
