@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from codegym.core import Outcome, Program, Status, Task, TestCase, TestResult
 from codegym.errors import ConfigError, SandboxUnavailableError
+from codegym.plugins import registry
 from codegym.rewards import SuiteScorer
 from codegym.selfplay import suite_rewards as rewards
 from codegym.testquality import Coverage, Fate, JudgedTest, SuiteOutcome, WrittenSuite
@@ -210,3 +213,21 @@ def test_infrastructure_trouble_is_no_reward(clamp: Task) -> None:
 def test_as_many_tasks_as_completions(clamp: Task) -> None:
     with SuiteScorer("validity", workers=1) as scorer, pytest.raises(ConfigError, match="got 2, 1 and 2"):
         scorer.score(["", ""], [clamp])
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "suites.md").read_text(encoding="utf-8")
+
+
+def test_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    try:
+        exec(compile(program, "suites.md", "exec"), {"__name__": "suites"})
+    except SandboxUnavailableError as error:
+        pytest.skip(str(error))
+    assert capsys.readouterr().out.splitlines() == re.findall(r"print\(.*\)  # (.*)", program)
+
+
+def test_the_page_has_every_reward_for_tests() -> None:
+    rows = re.findall(r"^\| (`[^|]*`) \|", PAGE.partition("## Rewards")[2], re.MULTILINE)
+    known = {e.name for e in registry().entries("reward") if e.target.startswith(rewards.__name__)}
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == known
