@@ -1,17 +1,32 @@
-"""Metrics of benchmarks: pass@k and its uncertainty."""
+"""Metrics of benchmarks: pass@k and its uncertainty; of tests, what they get right and what they notice."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from codegym.errors import ConfigError
 
-__all__ = ["Interval", "avg_at_k", "bootstrap", "mean_pass_at_k", "pass_at_k", "wilson"]
+__all__ = [
+    "Interval",
+    "MutantCounts",
+    "Verdicts",
+    "avg_at_k",
+    "bootstrap",
+    "coverage_at_k",
+    "mean_pass_at_k",
+    "mul",
+    "mut_at_k",
+    "pass_at_k",
+    "test_accuracy_at_k",
+    "verdicts",
+    "wilson",
+]
 
 
 class Interval(NamedTuple):
@@ -130,3 +145,147 @@ def _checked_level(level: float) -> float:
     if not 0 < level < 1:
         raise ConfigError(f"a confidence level is in (0, 1), got {level!r}")
     return level
+
+
+# Tests
+
+
+class MutantCounts(NamedTuple):
+    """What a function's first k tests did to its mutants.
+
+    Attributes:
+        survived: Mutants that no test noticed. Errors and time limits count as noticed.
+        completed: Mutants that were run.
+        equivalent: Those of the survivors that are known to behave like the original.
+        baseline_ok: Whether the original passes the tests.
+    """
+
+    survived: int
+    completed: int
+    equivalent: int = 0
+    baseline_ok: bool = True
+
+
+def test_accuracy_at_k(right: Iterable[Sequence[bool]], k: int) -> float:
+    """The share of right tests among the first `k` of each function (ULT's and Code-A1's pass@k for tests).
+
+    A test that was not written is not right.
+
+    Args:
+        right: For each function, whether each of its tests is.
+        k: Tests that were asked for.
+
+    Raises:
+        ConfigError: There are no functions, or `k` is less than 1.
+    """
+    counts = [sum(map(bool, row[:k])) for row in right]
+    if k < 1 or not counts:
+        raise ConfigError(f"test accuracy needs functions and k >= 1, got {len(counts)} and k={k}")
+    return sum(counts) / (k * len(counts))
+
+
+test_accuracy_at_k.__test__ = False  # type: ignore[attr-defined]  # pytest would collect it
+
+
+def mut_at_k(
+    functions: Iterable[MutantCounts], denominator: Literal["baseline_ok", "all"] = "baseline_ok"
+) -> float:
+    """The mean share of mutants that the first k tests kill (ULT, Code-A1).
+
+    >>> mut_at_k([MutantCounts(3, 10)])
+    0.7
+
+    Args:
+        functions: What became of the mutants of each; one without mutants counts nowhere.
+        denominator: ``baseline_ok``: the mean is over the functions whose tests the original passes.
+            ``all``: over all, where the others count 0.
+
+    Raises:
+        ConfigError: Counts make no sense, or there is no such denominator.
+    """
+    if denominator not in ("baseline_ok", "all"):
+        raise ConfigError(f"denominator must be 'baseline_ok' or 'all', got {denominator!r}")
+    counted = [one for one in functions if _mutants(one) and (one.baseline_ok or denominator == "all")]
+    if not counted:
+        return 0.0
+    shares = [(1 - (one.survived - one.equivalent) / _mutants(one)) * one.baseline_ok for one in counted]
+    return math.fsum(shares) / len(shares)
+
+
+def _mutants(counts: MutantCounts) -> int:
+    """The mutants that could be killed."""
+    if not 0 <= counts.equivalent <= counts.survived <= counts.completed:
+        raise ConfigError(f"mut@k needs 0 <= equivalent <= survived <= completed, got {counts}")
+    return counts.completed - counts.equivalent
+
+
+def mul(accuracy: float, mutation: float) -> float:
+    """Code-A1's Mul: the product of a corpus's pass@k and mut@k, all three in percent (2603.15611).
+
+    >>> round(mul(27.05, 26.41), 2)
+    7.14
+
+    Raises:
+        ConfigError: One is not a percentage.
+    """
+    if not (0 <= accuracy <= 100 and 0 <= mutation <= 100):
+        raise ConfigError(f"mul needs percentages, got {accuracy!r} and {mutation!r}")
+    return accuracy * mutation / 100
+
+
+def coverage_at_k(functions: Iterable[tuple[Sequence[AbstractSet[Hashable]], int]], k: int) -> float:
+    """The mean share of lines, or branches, that the first `k` right tests of a function run (TestEval).
+
+    Args:
+        functions: For each, what each right test runs, and how much there is to run.
+        k: Tests that are counted.
+
+    Raises:
+        ConfigError: There are no functions, `k` is less than 1, or there is less to run than is run.
+    """
+    shares = []
+    for ran, total in functions:
+        union = frozenset().union(*ran[:k]) if ran else frozenset()
+        if total < max(len(union), 1):
+            raise ConfigError(f"coverage@k: {len(union)} of {total} were run")
+        shares.append(len(union) / total)
+    if k < 1 or not shares:
+        raise ConfigError(f"coverage@k needs functions and k >= 1, got {len(shares)} and k={k}")
+    return math.fsum(shares) / len(shares)
+
+
+class Verdicts(NamedTuple):
+    """How well tests tell right programs from wrong ones (CodeRM, 2501.01054); nan where not defined."""
+
+    accuracy: float
+    f1: float
+    false_acceptance: float
+    """The share of wrong programs that are accepted."""
+    false_rejection: float
+    """The share of right programs that are rejected."""
+
+
+def verdicts(accepted: Sequence[bool], right: Sequence[bool]) -> Verdicts:
+    """Compare what tests say of programs with the truth.
+
+    Args:
+        accepted: Whether the tests accept each program.
+        right: Whether it is right.
+
+    Raises:
+        ConfigError: There are no programs, or not as many of one as of the other.
+    """
+    said, true = np.asarray(accepted, np.bool_), np.asarray(right, np.bool_)
+    if said.shape != true.shape or said.ndim != 1 or not said.size:
+        raise ConfigError(f"verdicts need as many answers as programs, got {said.shape} and {true.shape}")
+    hits, accepted_wrong, rejected_right = (int(x.sum()) for x in (said & true, said & ~true, ~said & true))
+    return Verdicts(
+        accuracy=float((said == true).mean()),
+        f1=_ratio(2 * hits, 2 * hits + accepted_wrong + rejected_right),
+        false_acceptance=_ratio(accepted_wrong, int((~true).sum())),
+        false_rejection=_ratio(rejected_right, int(true.sum())),
+    )
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan

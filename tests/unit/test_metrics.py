@@ -1,13 +1,26 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from codegym.errors import ConfigError
-from codegym.metrics import avg_at_k, bootstrap, mean_pass_at_k, pass_at_k, wilson
+from codegym.metrics import (
+    MutantCounts,
+    avg_at_k,
+    bootstrap,
+    coverage_at_k,
+    mean_pass_at_k,
+    mul,
+    mut_at_k,
+    pass_at_k,
+    test_accuracy_at_k,
+    verdicts,
+    wilson,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +101,75 @@ def test_intervals_refuse_what_makes_no_sense() -> None:
     ):
         with pytest.raises(ConfigError):
             make()
+
+
+# Tests
+
+
+def test_accuracy_of_tests_counts_those_that_were_not_written() -> None:
+    assert test_accuracy_at_k([[True, True, False], [True]], 2) == 0.75
+    assert test_accuracy_at_k([[True] * 9], 5) == 1.0
+    assert test_accuracy_at_k([[]], 5) == 0.0
+    for rows, k in (([], 1), ([[True]], 0)):
+        with pytest.raises(ConfigError, match="needs functions"):
+            test_accuracy_at_k(rows, k)
+
+
+def test_mut_at_k_of_worked_numbers() -> None:
+    assert mut_at_k([MutantCounts(3, 10)]) == pytest.approx(0.7)
+    assert mut_at_k([MutantCounts(3, 10, equivalent=2)]) == pytest.approx(0.875)
+
+
+def test_mut_at_k_has_two_denominators() -> None:
+    functions = [MutantCounts(3, 10), MutantCounts(0, 10, baseline_ok=False), MutantCounts(0, 0)]
+    assert mut_at_k(functions) == pytest.approx(0.7)
+    assert mut_at_k(functions, "all") == pytest.approx(0.35)
+    assert mut_at_k([MutantCounts(1, 2, baseline_ok=False)]) == 0.0
+    with pytest.raises(ConfigError, match="'baseline_ok' or 'all', got 'some'"):
+        mut_at_k(functions, "some")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="equivalent <= survived"):
+        mut_at_k([MutantCounts(1, 10, equivalent=2)])
+
+
+@given(st.integers(0, 20), st.integers(1, 20))
+def test_mut_at_k_is_a_share(survived: int, more: int) -> None:
+    assert mut_at_k([MutantCounts(survived, survived + more)]) == pytest.approx(more / (survived + more))
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "mutation", "product"),
+    [
+        (16.29, 22.30, 3.63),
+        (27.05, 26.41, 7.14),
+        (30.86, 49.56, 15.29),
+        (28.73, 51.25, 14.72),
+        (37.15, 53.14, 19.74),
+    ],
+)
+def test_mul_of_worked_numbers(accuracy: float, mutation: float, product: float) -> None:
+    assert mul(accuracy, mutation) == pytest.approx(product, abs=0.006)
+
+
+def test_mul_wants_percentages() -> None:
+    with pytest.raises(ConfigError, match="percentages"):
+        mul(101, 5)
+
+
+def test_coverage_at_k_is_of_the_first_tests_together() -> None:
+    ran = [{1, 2}, {2, 3}, {4}]
+    assert [coverage_at_k([(ran, 4)], k) for k in (1, 2, 3, 9)] == [0.5, 0.75, 1.0, 1.0]
+    assert coverage_at_k([(ran, 4), ([], 3)], 2) == 0.375
+    for functions, k in (([], 1), ([(ran, 4)], 0), ([(ran, 3)], 3), ([([], 0)], 1)):
+        with pytest.raises(ConfigError, match="coverage@k"):
+            coverage_at_k(functions, k)
+
+
+def test_what_tests_say_of_programs() -> None:
+    found = verdicts([True, True, False, False, False], [True, False, True, True, False])
+    assert found.accuracy == pytest.approx(2 / 5)
+    assert found.f1 == pytest.approx(2 / (2 + 1 + 2))
+    assert (found.false_acceptance, found.false_rejection) == (0.5, pytest.approx(2 / 3))
+    assert math.isnan(verdicts([True], [True]).false_acceptance)
+    for accepted, right in (([], []), ([True], [True, False])):
+        with pytest.raises(ConfigError, match="as many answers as programs"):
+            verdicts(accepted, right)
