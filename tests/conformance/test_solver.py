@@ -19,7 +19,8 @@ from codegym.envs_registration import register_environments
 from codegym.errors import SandboxUnavailableError
 from codegym.rewards import Scorer, all_passed, fraction_passed
 from codegym.sandbox import make_sandbox
-from codegym_envs.solver.env import SolverEnv, SolverVectorEnv, Step
+from codegym_envs.solver.env import SolverEnv, SolverVectorEnv
+from codegym_envs.text import Step
 
 register_environments()
 

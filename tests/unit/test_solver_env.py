@@ -257,7 +257,7 @@ def test_arguments_are_checked(options: dict[str, Any], message: str) -> None:
 
 
 def test_tasks_by_the_name_of_a_dataset(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codegym_envs.solver.env.load_tasks", lambda name: iter(TASKS[: len(name)]))
+    monkeypatch.setattr("codegym_envs.text.load_tasks", lambda name: iter(TASKS[: len(name)]))
     assert SolverEnv("abc", scorer=scorer()).tasks == TASKS[:3]
 
 
