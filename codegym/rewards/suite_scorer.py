@@ -27,7 +27,7 @@ class SuiteScorer:
     def __init__(
         self,
         rewards: RewardsLike = "validity",
-        sandbox: Sandbox | None = None,
+        sandbox: str | Sandbox = "local",
         *,
         form: Form = "asserts",
         k: int | None = None,

@@ -20,7 +20,13 @@ from codegym.testing.faults import FailingSandbox
 
 __all__ = ["EnvironmentSubject"]
 
-ACTIONS: Final = ("no program at all", "```python\ndef solve(x):\n    return x\n```", "")
+ACTIONS: Final = (
+    "no program at all",
+    "```python\ndef solve(x):\n    return x\n```",
+    "```python\nassert solve([1]) == [1]\n```",
+    "",
+)
+"""Programs, tests and nothing."""
 TURNS: Final = 50
 """An episode that goes on for longer does not end."""
 EPISODES: Final = 3

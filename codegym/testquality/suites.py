@@ -14,11 +14,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from codegym.core import Limits, Outcome, Program, Status, Task, TestCase
+from codegym.core import Limits, Outcome, Program, Status, Task, TestCase, TestResult
 from codegym.errors import ConfigError, InfraError
 from codegym.grading import Grader
 from codegym.grading.compare import compare, default_comparison
 from codegym.mutation import MutationEngine, MutationLimits, MutationResult, generate, make_test_sandbox
+from codegym.mutation.matrix import MutantStatus
 from codegym.mutation.mutant import Mutant
 from codegym.sandbox import AnswerKind, CallBatch, Sandbox
 from codegym.sandbox.plain import DecodeError, decode, encode, is_plain
@@ -55,6 +56,15 @@ class Fate(enum.StrEnum):
 
 
 VALID: Final = frozenset({Fate.KEPT, Fate.CORRECTED})
+STATUSES: Final = {
+    Fate.KEPT: Status.PASSED,
+    Fate.CORRECTED: Status.WRONG,
+    Fate.WRONG: Status.WRONG,
+    Fate.RAISED: Status.ERROR,
+    Fate.REPEATED: Status.INVALID,
+    Fate.FLAGGED: Status.INVALID,
+}
+"""What a fate is called in an outcome."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +96,7 @@ class SuiteOutcome:
         right: The valid tests on the task's right solutions, in their order.
         wrong: The valid tests on its wrong solutions, in their order.
         mutation: The valid tests on mutants of the reference. None: not looked at, or nothing to run.
+            It tells timings, so it does not count when outcomes are compared.
         killable: The mutants that the task's own tests kill: the denominator. None: not known.
         coverage: What the suite runs of the reference. None: not known.
         before: What the public tests alone run of it. None: not known.
@@ -99,7 +110,7 @@ class SuiteOutcome:
     candidate: Outcome | None = None
     right: tuple[Outcome, ...] = ()
     wrong: tuple[Outcome, ...] = ()
-    mutation: MutationResult | None = None
+    mutation: MutationResult | None = field(default=None, compare=False)
     killable: frozenset[str] | None = None
     coverage: Coverage | None = None
     before: Coverage | None = None
@@ -124,13 +135,37 @@ class SuiteOutcome:
         """Whether there are tests, and the reference passes all of them as they were written."""
         return bool(self.tests) and not self.n_invalid
 
+    @property
+    def survivors(self) -> tuple[Mutant, ...]:
+        """The mutants that can be killed, as far as is known, and were not."""
+        if self.mutation is None:
+            return ()
+        return tuple(
+            one.mutant
+            for one in self.mutation.mutants
+            if one.status in (MutantStatus.SURVIVED, MutantStatus.NOT_COVERED)
+            and (self.killable is None or one.mutant.id in self.killable)
+        )
+
+    @property
+    def verdict(self) -> Outcome:
+        """The suite on the reference, as an outcome: what each test is."""
+        tests = [one.test for one in self.tests]
+        if self.infra:
+            return Outcome.infrastructure(self.infra, tests)
+        if not tests or self.suite.unreadable:
+            return Outcome.unrunnable("there are tests that cannot be read, or none", tests)
+        return Outcome.of(
+            [TestResult(index=i, status=STATUSES[one.fate]) for i, one in enumerate(self.tests)]
+        )
+
 
 class SuiteJudge:
     """Judges suites. One judge serves any number of tasks and threads."""
 
     def __init__(
         self,
-        sandbox: Sandbox | None = None,
+        sandbox: str | Sandbox = "local",
         *,
         form: Form = "asserts",
         k: int | None = None,
@@ -144,8 +179,8 @@ class SuiteJudge:
         """Start nothing yet.
 
         Args:
-            sandbox: Where programs and tests run; needs pytest inside (see `codegym.mutation.
-                make_test_sandbox`), and stays the caller's to close. None: one of its own.
+            sandbox: Where programs and tests run: a registered name, or a sandbox with pytest inside (see
+                `codegym.mutation.make_test_sandbox`), which stays the caller's to close.
             form: How suites are written; see `read_suite`.
             k: Tests that are asked for; see `read_suite`.
             correct: Whether wrong expected values are replaced by what the reference answers, as Code-A1 has
@@ -166,8 +201,8 @@ class SuiteJudge:
             raise ConfigError(f"mutants and k must be at least 1, got {mutants} and {k}")
         self.form, self.k, self.seed, self._most = form, k, seed, mutants
         self.correct = form == "asserts" if correct is None else correct
-        self._owns = sandbox is None
-        self.sandbox = make_test_sandbox(workers) if sandbox is None else sandbox
+        self._owns = isinstance(sandbox, str)
+        self.sandbox = make_test_sandbox(workers, name=sandbox) if isinstance(sandbox, str) else sandbox
         self.grader = Grader(self.sandbox)
         limits = MutationLimits(cpu_s=suite_cpu_s, wall_s=3 * suite_cpu_s, chunk_wall_s=10 * suite_cpu_s)
         self.engine = MutationEngine(self.sandbox, limits=limits)

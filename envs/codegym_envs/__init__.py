@@ -15,3 +15,8 @@ def codegym_register_envs(register: Register) -> None:
         "codegym_envs.solver.env:SolverEnv",
         vector_entry_point="codegym_envs.solver.env:SolverVectorEnv",
     )
+    register(
+        "codegym/Verifier-v0",
+        "codegym_envs.verifier.env:VerifierEnv",
+        vector_entry_point="codegym_envs.verifier.env:VerifierVectorEnv",
+    )

@@ -21,7 +21,8 @@ PRODUCT = Task(
 )  # fmt: skip
 """For contracts whose built-in examples bring no wrong solutions."""
 ENVIRONMENTS = {
-    "codegym/Solver-v0": {"tasks": "listfuncs", "rewards": ["all_passed"], "workers": 2, "max_turns": 3}
+    "codegym/Solver-v0": {"tasks": "listfuncs", "rewards": ["all_passed"], "workers": 2, "max_turns": 3},
+    "codegym/Verifier-v0": {"tasks": "listfuncs", "rewards": ["validity"], "workers": 2, "max_turns": 4},
 }
 """What those environments take that cannot be made without."""
 ELSEWHERE = {"http": "tests/unit/test_http_sandbox.py"}

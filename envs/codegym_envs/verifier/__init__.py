@@ -1,0 +1,1 @@
+"""Writing tests: see `codegym_envs.verifier.env`."""
